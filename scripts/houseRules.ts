@@ -1,0 +1,1 @@
+console.log("house rules: none yet")
