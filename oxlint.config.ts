@@ -11,6 +11,8 @@ export const modules: ReadonlyArray<ReadonlyArray<string>> = [
     "SubagentRequest",
     "SubagentResult",
     "SubagentUpdate",
+    "internal/checkOptions",
+    "internal/checkProvider",
     "internal/describe",
     "internal/fanOut",
     "internal/id",
@@ -25,9 +27,11 @@ export const modules: ReadonlyArray<ReadonlyArray<string>> = [
     "SubagentRun",
     "internal/abortSignal",
     "internal/outputFold",
-    "internal/updateLog"
+    "internal/place",
+    "internal/updateLog",
+    "internal/verdict"
   ],
-  ["Subagents"]
+  ["Subagents", "internal/runs", "internal/startRun"]
 ]
 
 /** Floors 3 to 5 are folders. */

@@ -3,4 +3,16 @@
  *
  * @since 0.1.0
  */
-export type {}
+export * as Agent from "./Agent.ts"
+export * as Approvals from "./Approvals.ts"
+export * as Capabilities from "./Capabilities.ts"
+export * as Content from "./Content.ts"
+export * as CurrentAgent from "./CurrentAgent.ts"
+export * as SubagentError from "./SubagentError.ts"
+export * as SubagentEvent from "./SubagentEvent.ts"
+export * as SubagentProvider from "./SubagentProvider.ts"
+export * as SubagentRequest from "./SubagentRequest.ts"
+export * as SubagentResult from "./SubagentResult.ts"
+export * as SubagentRun from "./SubagentRun.ts"
+export * as SubagentUpdate from "./SubagentUpdate.ts"
+export * as Subagents from "./Subagents.ts"

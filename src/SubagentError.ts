@@ -1,0 +1,287 @@
+/**
+ * Why the seam could not get a verdict.
+ *
+ * One tagged error with a `reason`: branch with `Effect.catchReason("SubagentError", "ProviderNotFound", …)`, or on
+ * `code` in plain TypeScript. A child's own failure is never one of these: that is a `SubagentResult`.
+ *
+ * @since 0.1.0
+ */
+import * as Schema from "effect/Schema"
+
+/**
+ * One thing that is wrong with a request, and where.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export class RequestIssue extends Schema.Class<RequestIssue>("effect-subagent/RequestIssue")({
+  path: Schema.Array(Schema.Union([Schema.String, Schema.Finite])),
+  message: Schema.String
+}) {
+  override toString(): string {
+    return this.path.length === 0 ? this.message : `${this.path.join(".")}: ${this.message}`
+  }
+}
+
+const quoted = (names: ReadonlyArray<string>): string =>
+  names.length === 0 ? "none" : names.map((name) => JSON.stringify(name)).join(", ")
+
+/**
+ * No provider has this name. `available` lists the ones there are, in order of registration.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ProviderNotFound extends Schema.TaggedError<ProviderNotFound>()("ProviderNotFound", {
+  name: Schema.String,
+  available: Schema.Array(Schema.String)
+}) {
+  override get message(): string {
+    return `There is no provider ${JSON.stringify(this.name)}; available: ${quoted(this.available)}`
+  }
+}
+
+/**
+ * A provider of this name is registered already, and stays.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class DuplicateProvider extends Schema.TaggedError<DuplicateProvider>()("DuplicateProvider", {
+  name: Schema.String
+}) {
+  override get message(): string {
+    return `A provider ${JSON.stringify(this.name)} is registered already`
+  }
+}
+
+/**
+ * What was registered is not a provider: a blank name, a missing member, a capability that is not declared.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class InvalidProvider extends Schema.TaggedError<InvalidProvider>()("InvalidProvider", {
+  issues: Schema.Array(RequestIssue)
+}) {
+  override get message(): string {
+    return `Not a provider: ${this.issues.join("; ")}`
+  }
+}
+
+/**
+ * The request asks for what the provider does not offer. `capability` is the first one that is missing, `missing` has
+ * them all.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class UnsupportedCapability extends Schema.TaggedError<UnsupportedCapability>()("UnsupportedCapability", {
+  provider: Schema.String,
+  capability: Schema.String,
+  missing: Schema.Array(Schema.String)
+}) {
+  override get message(): string {
+    return `Provider ${JSON.stringify(this.provider)} does not support ${this.missing.join(", ")}`
+  }
+}
+
+/**
+ * The request is not well formed. Each issue has its path.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("InvalidRequest", {
+  issues: Schema.Array(RequestIssue)
+}) {
+  override get message(): string {
+    return `Invalid request: ${this.issues.join("; ")}`
+  }
+}
+
+/**
+ * The child would be deeper than something above it allows.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class DepthExceeded extends Schema.TaggedError<DepthExceeded>()("DepthExceeded", {
+  depth: Schema.Finite,
+  maxDepth: Schema.Finite
+}) {
+  override get message(): string {
+    return `Delegation depth ${this.depth} exceeds the limit of ${this.maxDepth}`
+  }
+}
+
+/**
+ * The agent that delegates is a child whose own run has settled.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ParentSettled extends Schema.TaggedError<ParentSettled>()("ParentSettled", {
+  parentId: Schema.String,
+  parentRunId: Schema.String
+}) {
+  override get message(): string {
+    return `The run of parent ${JSON.stringify(this.parentId)} has settled; it can't start subagents any more`
+  }
+}
+
+/**
+ * The request's signal was aborted before the run was accepted. Nothing is left of it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class AbortedBeforeStart extends Schema.TaggedError<AbortedBeforeStart>()("AbortedBeforeStart", {
+  provider: Schema.String
+}) {
+  override get message(): string {
+    return `The signal was aborted before provider ${JSON.stringify(this.provider)} had started a run`
+  }
+}
+
+/**
+ * The provider could not start a child. `detail` says why, in a line.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class StartFailed extends Schema.TaggedError<StartFailed>()("StartFailed", {
+  provider: Schema.String,
+  detail: Schema.String
+}) {
+  override get message(): string {
+    return `Provider ${JSON.stringify(this.provider)} could not start a run: ${this.detail}`
+  }
+}
+
+/**
+ * The parent's history is not known here, so no child can inherit it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class HistoryUnavailable extends Schema.TaggedError<HistoryUnavailable>()("HistoryUnavailable", {
+  agentId: Schema.String
+}) {
+  override get message(): string {
+    return `The history of agent ${JSON.stringify(this.agentId)} is not known here`
+  }
+}
+
+/**
+ * The provider broke its contract: a defect, a turn that interrupted itself, an outcome that is none. `detail` is
+ * bounded text.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ProviderFault extends Schema.TaggedError<ProviderFault>()("ProviderFault", {
+  provider: Schema.String,
+  detail: Schema.String
+}) {
+  override get message(): string {
+    return `Provider ${JSON.stringify(this.provider)} is at fault: ${this.detail}`
+  }
+}
+
+/**
+ * The registry's own layer was disposed of. It takes nothing any more.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class RegistryClosed extends Schema.TaggedError<RegistryClosed>()("RegistryClosed", {}) {
+  override get message(): string {
+    return "The Subagents layer has been released; nothing can be registered or started"
+  }
+}
+
+/**
+ * Every reason there is.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export type SubagentErrorReason =
+  | ProviderNotFound
+  | DuplicateProvider
+  | InvalidProvider
+  | UnsupportedCapability
+  | InvalidRequest
+  | DepthExceeded
+  | ParentSettled
+  | AbortedBeforeStart
+  | StartFailed
+  | HistoryUnavailable
+  | ProviderFault
+  | RegistryClosed
+
+const codes = {
+  ProviderNotFound: "NO_PROVIDER",
+  DuplicateProvider: "DUPLICATE_PROVIDER",
+  InvalidProvider: "INVALID_PROVIDER",
+  UnsupportedCapability: "UNSUPPORTED_CAPABILITY",
+  InvalidRequest: "INVALID_REQUEST",
+  DepthExceeded: "DEPTH_EXCEEDED",
+  ParentSettled: "PARENT_SETTLED",
+  AbortedBeforeStart: "ABORTED_BEFORE_START",
+  StartFailed: "START_FAILED",
+  HistoryUnavailable: "HISTORY_UNAVAILABLE",
+  ProviderFault: "PROVIDER_FAULT",
+  RegistryClosed: "REGISTRY_CLOSED"
+} as const satisfies Record<SubagentErrorReason["_tag"], string>
+
+/**
+ * What plain TypeScript branches on.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type SubagentErrorCode = (typeof codes)[keyof typeof codes]
+
+/**
+ * The one error of the library.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class SubagentError extends Schema.TaggedError<SubagentError>()("SubagentError", {
+  reason: Schema.Union([
+    ProviderNotFound,
+    DuplicateProvider,
+    InvalidProvider,
+    UnsupportedCapability,
+    InvalidRequest,
+    DepthExceeded,
+    ParentSettled,
+    AbortedBeforeStart,
+    StartFailed,
+    HistoryUnavailable,
+    ProviderFault,
+    RegistryClosed
+  ])
+}) {
+  override readonly cause = this.reason
+
+  /** The reason as a constant, one per reason. */
+  get code(): SubagentErrorCode {
+    return codes[this.reason._tag]
+  }
+
+  override get message(): string {
+    return this.reason.message
+  }
+}
+
+/**
+ * The error for a reason.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromReason = (reason: SubagentErrorReason): SubagentError => new SubagentError({ reason })

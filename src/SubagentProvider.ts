@@ -1,0 +1,134 @@
+/**
+ * What a provider is: one named way to run children.
+ *
+ * The seam asks a provider for a session in the run's scope and runs the session's turn once; interrupting the turn is
+ * how a child is cancelled, closing the scope is how it is released. So a provider has no cancel, no signal, no events
+ * and no state machine: everything it acquires goes into the scope of `start`, everything it has to stop into the
+ * turn's own interruption.
+ *
+ * @since 0.1.0
+ */
+import type * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { AgentId, AgentOptions, ChildHeader, RunId } from "./Agent.ts"
+import type { Capabilities } from "./Capabilities.ts"
+import type { RequestIssue, SubagentError } from "./SubagentError.ts"
+import type { CheckedRequest, SchemaSpec, ToolFilter } from "./SubagentRequest.ts"
+import type { SubagentFailure, SubagentStopReason, SubagentUsage } from "./SubagentResult.ts"
+import type { UnstampedUpdate } from "./SubagentUpdate.ts"
+
+/**
+ * Where a run stands in its tree. A value that survives a wire.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Lineage {
+  /** The child agent. */
+  readonly id: AgentId
+  readonly runId: RunId
+  /** The agent that delegated, as its host names it. */
+  readonly parentId: string
+  /** The run of that agent, if it is a live child itself. */
+  readonly parentRunId?: RunId
+  /** The agent at the top that nobody delegated to, as far as it is known here. */
+  readonly rootId: string
+  /** 1 for a child of a root. */
+  readonly depth: number
+  readonly label?: string
+}
+
+/**
+ * What holds for a run and for everything below it. It only tightens on the way down.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Policy {
+  /** No child may be deeper than this. */
+  readonly maxDepth: number
+  /** The filters in force, the outermost first. A tool is usable if every one of them lets it through. */
+  readonly toolFilters: ReadonlyArray<ToolFilter>
+}
+
+/**
+ * The structured output that was asked for. Show `schema` to the child, check what it submits with `decode`, and
+ * return the value as it was submitted: the seam decodes it once more, for the caller.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface OutputSpec {
+  readonly schema: SchemaSpec
+  readonly decode: (encoded: unknown) => Effect.Effect<unknown, ReadonlyArray<RequestIssue>>
+}
+
+/**
+ * A request that has been checked and placed: all that a provider gets. It never carries the signal.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PlacedRequest extends CheckedRequest {
+  readonly runId: RunId
+  /** The child's own header. */
+  readonly header: ChildHeader
+  readonly lineage: Lineage
+  readonly policy: Policy
+  /** What the seam read of the parent's own options, for a provider whose children inherit them. */
+  readonly parentOptions: AgentOptions
+  readonly output?: OutputSpec
+  /** Reports what the child does. Never fails, never waits; what comes after the run has settled is dropped. */
+  readonly emit: (update: UnstampedUpdate) => void
+}
+
+/**
+ * How a turn ended. It has no output: the seam picks that from the updates. Without a `stopReason` of `completed`,
+ * `failure` says what went wrong.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ChildOutcome {
+  readonly stopReason: SubagentStopReason
+  /** The submitted value, encoded, if one was asked for. */
+  readonly structured?: unknown
+  readonly failure?: SubagentFailure
+  readonly diagnostic?: string
+  /** What the run has used in all. Absent: what the last `Usage` update said. */
+  readonly usage?: SubagentUsage
+}
+
+/**
+ * One child. It lives in the scope that `start` was given.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ChildSession {
+  /** The child's name on its own side, where it has one. Otherwise the seam's. */
+  readonly id?: string
+  /**
+   * Runs the prompt to its end. The seam runs it once. A child's own failure is an outcome; failing here says that
+   * the provider could not get one.
+   */
+  readonly turn: Effect.Effect<ChildOutcome, SubagentError>
+}
+
+/**
+ * One named way to run children.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SubagentProvider {
+  readonly name: string
+  readonly capabilities: Capabilities
+  /** Whether its children know the parent's conversation. */
+  readonly inheritsContext: boolean
+  /**
+   * Makes a child ready to run. What it acquires belongs to the scope, also when it fails or is interrupted halfway;
+   * the seam closes the scope on every path.
+   */
+  readonly start: (placed: PlacedRequest) => Effect.Effect<ChildSession, SubagentError, Scope.Scope>
+}

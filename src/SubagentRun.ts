@@ -1,0 +1,63 @@
+/**
+ * The caller's handle on one accepted delegation.
+ *
+ * A run belongs to the scope it was started in: closing that scope releases it. `dispose` does so early.
+ *
+ * @since 0.1.0
+ */
+import type * as Effect from "effect/Effect"
+import type * as Stream from "effect/Stream"
+import type { AgentId, ChildHeader, RunId } from "./Agent.ts"
+import type { SubagentError } from "./SubagentError.ts"
+import type { SubagentResult, SubagentUsage } from "./SubagentResult.ts"
+import type { SubagentUpdate } from "./SubagentUpdate.ts"
+
+/**
+ * One accepted delegation.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SubagentRun<A = unknown> {
+  /** The child agent. */
+  readonly id: AgentId
+  readonly runId: RunId
+  readonly provider: string
+  readonly header: ChildHeader
+  /**
+   * Waits for the verdict. A child's own failure is a verdict; this fails with `ProviderFault`, or with what the
+   * provider said, when there is none. Interrupting someone who waits here stops nothing.
+   */
+  readonly result: Effect.Effect<SubagentResult<A>, SubagentError>
+  /**
+   * Stops the child and everything it owns. Returns when the run has settled, without waiting for the child; does
+   * nothing to a run that has settled already.
+   */
+  readonly cancel: (reason?: string) => Effect.Effect<void>
+  /** Releases the run before its scope does. Returns when the child is quiet, or after `releaseTimeout`. */
+  readonly dispose: Effect.Effect<void>
+  /**
+   * What the child reports, from the start as far as the replay reaches. Never fails, and ends when the run settles.
+   * A subscriber that is too slow misses the oldest ones, which shows in `seq`.
+   */
+  readonly updates: Stream.Stream<SubagentUpdate>
+}
+
+/**
+ * An accepted run that has not been released, as the live table shows it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface LiveRun {
+  readonly id: AgentId
+  readonly runId: RunId
+  readonly provider: string
+  readonly label?: string
+  readonly header: ChildHeader
+  readonly state: "running" | "settled" | "releasing"
+  /** When it was accepted: milliseconds since the epoch. */
+  readonly since: number
+  readonly usage?: SubagentUsage
+  readonly cancel: (reason?: string) => Effect.Effect<void>
+}

@@ -1,0 +1,289 @@
+/**
+ * The seam: named providers and the runs they accept.
+ *
+ * Callers delegate with `start` and `run`; providers contribute with `add` and `addEffect`. What a caller asks for is
+ * checked against the provider's capabilities before a run exists. A run belongs to the scope it was started in, and
+ * everything it owns goes with it. Closing a contribution's scope removes the name only: accepted runs live on.
+ * Releasing the layer releases every run.
+ *
+ * @since 0.1.0
+ */
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Queue from "effect/Queue"
+import * as Random from "effect/Random"
+import * as Result from "effect/Result"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import { checkOptions } from "./internal/checkOptions.ts"
+import { checkProvider } from "./internal/checkProvider.ts"
+import { describeUnknown } from "./internal/describe.ts"
+import * as FanOut from "./internal/fanOut.ts"
+import { place } from "./internal/place.ts"
+import { readRequest } from "./internal/readRequest.ts"
+import * as Runs from "./internal/runs.ts"
+import { startRun } from "./internal/startRun.ts"
+import type { SubagentErrorReason } from "./SubagentError.ts"
+import {
+  DuplicateProvider,
+  fromReason,
+  InvalidProvider,
+  InvalidRequest,
+  ProviderNotFound,
+  RegistryClosed,
+  type SubagentError
+} from "./SubagentError.ts"
+import type { SubagentEvent } from "./SubagentEvent.ts"
+import type { SubagentProvider } from "./SubagentProvider.ts"
+import type { SchemaSpec, Structured, SubagentStartRequest } from "./SubagentRequest.ts"
+import type { SubagentResult } from "./SubagentResult.ts"
+import type { LiveRun, SubagentRun } from "./SubagentRun.ts"
+
+/**
+ * The service that callers delegate through.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class Subagents extends Context.Service<
+  Subagents,
+  {
+    /** Adds a provider until the scope closes. Layers do it with `add`. */
+    readonly register: (provider: SubagentProvider) => Effect.Effect<void, SubagentError, Scope.Scope>
+    /** The provider of a name, the very value that was registered. */
+    readonly get: (name: string) => Effect.Effect<SubagentProvider, SubagentError>
+    /** The names there are, in order of registration. */
+    readonly list: Effect.Effect<ReadonlyArray<string>>
+    /**
+     * Starts a run. It belongs to the scope once this succeeds; until then nothing exists, and failure, interruption
+     * or an aborted signal leave nothing behind.
+     */
+    readonly start: <S extends SchemaSpec = never>(
+      name: string,
+      request: SubagentStartRequest<S>
+    ) => Effect.Effect<SubagentRun<Structured<S>>, SubagentError, Scope.Scope>
+    /** Starts a run, waits for its result and releases it. */
+    readonly run: <S extends SchemaSpec = never>(
+      name: string,
+      request: SubagentStartRequest<S>
+    ) => Effect.Effect<SubagentResult<Structured<S>>, SubagentError>
+    /** What happens from now on. A subscriber that is too slow misses the oldest events. */
+    readonly events: Stream.Stream<SubagentEvent>
+    /**
+     * Calls a listener with what happens from now on, one event at a time, until the scope closes. A listener that
+     * fails, dies or hangs hurts nobody: it is logged as a warning, and it alone falls behind.
+     */
+    readonly on: <R>(
+      listener: (event: SubagentEvent) => Effect.Effect<unknown, unknown, R>
+    ) => Effect.Effect<void, never, R | Scope.Scope>
+    /** The accepted runs that have not been released. */
+    readonly live: Effect.Effect<ReadonlyArray<LiveRun>>
+  }
+>()("effect-subagent/Subagents") {}
+
+/**
+ * How the seam works.
+ *
+ * @category options
+ * @since 0.1.0
+ */
+export interface SubagentsOptions {
+  /**
+   * The greatest depth a child may have. 0 forbids delegation.
+   *
+   * @default 3
+   */
+  readonly maxDepth: number
+  /**
+   * How long a release waits for a child to be quiet. Then it returns, and `subagent/release-problem` says what lives.
+   *
+   * @default "10 seconds"
+   */
+  readonly releaseTimeout: Duration.Input
+  /**
+   * How many of a run's updates are kept for late subscribers and for slow ones.
+   *
+   * @default 1024
+   */
+  readonly updateCapacity: number
+  /**
+   * How many events are kept for a slow subscriber.
+   *
+   * @default 1024
+   */
+  readonly eventCapacity: number
+}
+
+/**
+ * The options in force. Set some of them with `layerOptions`.
+ *
+ * @category references
+ * @since 0.1.0
+ */
+export const Options: Context.Reference<SubagentsOptions> = Context.Reference<SubagentsOptions>(
+  "effect-subagent/Subagents/Options",
+  { defaultValue: () => ({ maxDepth: 3, releaseTimeout: "10 seconds", updateCapacity: 1024, eventCapacity: 1024 }) }
+)
+
+/**
+ * The service.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Effect.gen(function* () {
+  const options = yield* Options
+  const providers = new Map<string, SubagentProvider>()
+  const events = FanOut.make<SubagentEvent>(options.eventCapacity)
+  const announce = (event: SubagentEvent): void => events.publish(Object.freeze(event))
+  const runs = Runs.make({ releaseTimeout: options.releaseTimeout, announce })
+  let isClosed = false
+
+  yield* Effect.addFinalizer((exit) =>
+    Effect.suspend(() => {
+      isClosed = true
+      return Effect.forEach(Array.from(runs.all()), (run) => runs.release(run, { _tag: "Release" }, exit), {
+        concurrency: "unbounded",
+        discard: true
+      })
+    }).pipe(Effect.andThen(Effect.sync(() => events.end())))
+  )
+
+  const find = (name: string): Result.Result<SubagentProvider, SubagentErrorReason> => {
+    const provider = providers.get(name)
+    return provider === undefined
+      ? Result.fail(new ProviderNotFound({ name: describeUnknown(name), available: Array.from(providers.keys()) }))
+      : Result.succeed(provider)
+  }
+
+  const register = (provider: SubagentProvider) =>
+    Effect.acquireRelease(
+      Effect.suspend(() => {
+        const issues = checkProvider(provider)
+        if (isClosed) return Effect.fail(fromReason(new RegistryClosed()))
+        if (issues.length > 0) return Effect.fail(fromReason(new InvalidProvider({ issues })))
+        const { name } = provider
+        if (providers.has(name)) return Effect.fail(fromReason(new DuplicateProvider({ name })))
+        providers.set(name, provider)
+        announce({ type: "subagent/provider-added", provider: name })
+        return Effect.succeed(name)
+      }),
+      (name) =>
+        Effect.sync(() => {
+          providers.delete(name)
+          announce({ type: "subagent/provider-removed", provider: name })
+        })
+    ).pipe(Effect.asVoid)
+
+  const start = (name: string, request: SubagentStartRequest): Effect.Effect<SubagentRun, SubagentError, Scope.Scope> =>
+    Effect.withFiber((fiber) => {
+      const refuse = (reason: SubagentErrorReason) => Effect.fail(fromReason(reason))
+      if (isClosed) return refuse(new RegistryClosed())
+      const provider = find(name)
+      if (Result.isFailure(provider)) return refuse(provider.failure)
+      const { capabilities } = provider.success
+      const read = readRequest(request, capabilities)
+      if (Result.isFailure(read)) return refuse(new InvalidRequest({ issues: read.failure }))
+      const parent = read.success.parent
+      const owner = runs.of(parent.id, parent.header.id)
+      const placed = place({
+        provider: name,
+        capabilities,
+        read: read.success,
+        parent: owner,
+        maxDepth: options.maxDepth,
+        random: fiber.getRef(Random.Random)
+      })
+      if (Result.isFailure(placed)) return refuse(placed.failure)
+      const clock = fiber.getRef(Clock.Clock)
+      return startRun({
+        provider: provider.success,
+        read: read.success,
+        place: placed.success,
+        owner,
+        runs,
+        now: () => clock.currentTimeMillisUnsafe(),
+        updateCapacity: options.updateCapacity,
+        isClosed: () => isClosed
+      })
+    })
+
+  return Subagents.of({
+    register,
+    get: (name) => Effect.suspend(() => Effect.mapError(Effect.fromResult(find(name)), fromReason)),
+    list: Effect.sync(() => Array.from(providers.keys())),
+    // the request's schema types the result: `startRun` decodes with that very schema
+    start: start as Subagents["Service"]["start"],
+    run: ((name, request) =>
+      Effect.scoped(Effect.flatMap(start(name, request), (run) => run.result))) as Subagents["Service"]["run"],
+    events: Stream.unwrap(Effect.map(events.subscribe([]), Stream.fromQueue)),
+    on: (listener) =>
+      Effect.flatMap(events.subscribe([]), (queue) =>
+        Queue.take(queue).pipe(
+          Effect.flatMap((event) =>
+            Effect.suspend(() => listener(event)).pipe(
+              Effect.catchCause((cause) => Effect.logWarning("A listener of subagent events failed", cause))
+            )
+          ),
+          Effect.forever,
+          Effect.ignore,
+          Effect.forkScoped({ startImmediately: true }),
+          Effect.asVoid
+        )
+      ),
+    live: Effect.sync(() =>
+      Array.from(runs.all(), (run) =>
+        Runs.liveRun(run, (reason) => Effect.sync(() => runs.abort(run, Runs.callerCause(reason))))
+      )
+    )
+  })
+})
+
+/**
+ * The service, as a layer. It needs nothing, and releasing it releases every run.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer: Layer.Layer<Subagents> = Layer.effect(Subagents, make)
+
+/**
+ * Sets some of the options for the layers it is provided to.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layerOptions = (options: Partial<SubagentsOptions>): Layer.Layer<never, SubagentError> =>
+  Layer.effect(
+    Options,
+    Effect.gen(function* () {
+      const issues = checkOptions(options)
+      if (issues.length > 0) return yield* fromReason(new InvalidRequest({ issues }))
+      return { ...(yield* Options), ...options }
+    })
+  )
+
+/**
+ * Contributes a provider for as long as the layer lives.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const add = (provider: SubagentProvider): Layer.Layer<never, SubagentError, Subagents> =>
+  addEffect(Effect.succeed(provider))
+
+/**
+ * Contributes a provider that takes an effect to make.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const addEffect = <E, R>(
+  provider: Effect.Effect<SubagentProvider, E, R>
+): Layer.Layer<never, E | SubagentError, Subagents | Exclude<R, Scope.Scope>> =>
+  Layer.effectDiscard(
+    Effect.flatMap(provider, (made) => Effect.flatMap(Effect.service(Subagents), (service) => service.register(made)))
+  )

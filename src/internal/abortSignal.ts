@@ -1,0 +1,49 @@
+/**
+ * The one bridge from `AbortSignal` to the seam. Nobody else touches a signal.
+ *
+ * However many runs share a signal, it carries one listener: N listeners on one signal cost quadratic time to add and
+ * remove. The listener goes with the last of them, and when the signal fires.
+ *
+ * @since 0.1.0
+ */
+import type { AbortSignalLike } from "../SubagentRequest.ts"
+
+interface Hub {
+  readonly callbacks: Set<() => void>
+  readonly dispatch: () => void
+}
+
+const hubs = new WeakMap<AbortSignalLike, Hub>()
+
+const makeHub = (signal: AbortSignalLike): Hub => {
+  const hub: Hub = {
+    callbacks: new Set(),
+    dispatch: () => {
+      const callbacks = Array.from(hub.callbacks)
+      retire(signal, hub)
+      for (const callback of callbacks) callback()
+    }
+  }
+  hubs.set(signal, hub)
+  signal.addEventListener("abort", hub.dispatch)
+  return hub
+}
+
+const retire = (signal: AbortSignalLike, hub: Hub): void => {
+  hub.callbacks.clear()
+  hubs.delete(signal)
+  signal.removeEventListener("abort", hub.dispatch)
+}
+
+/**
+ * Calls back once if the signal is aborted from now on. The caller checks `signal.aborted` first: a signal that has
+ * been aborted never fires. Returns what takes the callback back; that is idempotent.
+ */
+export const onAbort = (signal: AbortSignalLike, callback: () => void): (() => void) => {
+  const hub = hubs.get(signal) ?? makeHub(signal)
+  const entry = () => callback()
+  hub.callbacks.add(entry)
+  return () => {
+    if (hub.callbacks.delete(entry) && hub.callbacks.size === 0) retire(signal, hub)
+  }
+}

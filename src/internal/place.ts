@@ -1,0 +1,101 @@
+/**
+ * What a request needs of a provider, and where its run stands in the tree: the checks of contract 3, in their order.
+ *
+ * @since 0.1.0
+ */
+import type * as Random from "effect/Random"
+import * as Result from "effect/Result"
+import type { AgentId, ChildHeader, RunId, SessionId } from "../Agent.ts"
+import type { Capabilities } from "../Capabilities.ts"
+import type { SubagentErrorReason } from "../SubagentError.ts"
+import { DepthExceeded, ParentSettled, UnsupportedCapability } from "../SubagentError.ts"
+import type { Lineage, Policy } from "../SubagentProvider.ts"
+import { makeId } from "./id.ts"
+import type { ReadRequest } from "./readRequest.ts"
+import type { Verdict } from "./verdict.ts"
+
+/** What the live table knows of a parent that is a child itself. */
+export interface KnownParent {
+  readonly lineage: Lineage
+  readonly policy: Policy
+  readonly header: ChildHeader
+  readonly verdict: Verdict | undefined
+}
+
+/** Where a run stands. */
+export interface Place {
+  readonly lineage: Lineage
+  readonly policy: Policy
+  readonly header: ChildHeader
+}
+
+/** What the request asks for and the provider lacks, in the fixed order. */
+const missing = (read: ReadRequest, capabilities: Capabilities): ReadonlyArray<string> => {
+  const { agentOptions, maxDepth, prompt, toolFilter } = read.checked
+  const lacking: Array<string> = []
+  if (read.outputSchema !== undefined && !capabilities.outputSchema) lacking.push("outputSchema")
+  if (maxDepth !== undefined && !capabilities.depthLimit) lacking.push("depthLimit")
+  if (toolFilter !== undefined && !capabilities.toolFilter) lacking.push("toolFilter")
+  for (const option of Object.keys(agentOptions)) {
+    if (capabilities[option as keyof Capabilities] !== true) lacking.push(option)
+  }
+  for (const kind of new Set(prompt.map((block) => block.type))) {
+    if (kind !== "text" && capabilities.content?.includes(kind) !== true) lacking.push(`content:${kind}`)
+  }
+  return lacking
+}
+
+/** Holds a request against the provider and against everything above it, and gives the run its place. */
+export const place = (options: {
+  readonly provider: string
+  readonly capabilities: Capabilities
+  readonly read: ReadRequest
+  readonly parent: KnownParent | undefined
+  readonly maxDepth: number
+  readonly random: Random.Random
+}): Result.Result<Place, SubagentErrorReason> => {
+  const { capabilities, parent, provider, random, read } = options
+  const unsupported = (lacking: ReadonlyArray<string>) =>
+    Result.fail(new UnsupportedCapability({ provider, capability: lacking[0]!, missing: lacking }))
+
+  const lacking = missing(read, capabilities)
+  if (lacking.length > 0) return unsupported(lacking)
+  if (parent?.verdict !== undefined) {
+    return Result.fail(new ParentSettled({ parentId: read.parent.id, parentRunId: parent.lineage.runId }))
+  }
+  // the live table outranks what a caller's header says, which may only be deeper
+  const depth = Math.max(parent?.lineage.depth ?? 0, read.parent.header.delegationDepth) + 1
+  const maxDepth = Math.min(
+    options.maxDepth,
+    parent?.policy.maxDepth ?? Number.POSITIVE_INFINITY,
+    read.checked.maxDepth ?? Number.POSITIVE_INFINITY
+  )
+  if (depth > maxDepth) return Result.fail(new DepthExceeded({ depth, maxDepth }))
+  const inherited = parent?.policy.toolFilters ?? []
+  if (inherited.length > 0 && !capabilities.toolFilter) return unsupported(["toolFilter"])
+
+  const { label, toolFilter } = read.checked
+  const id = makeId(random) as AgentId
+  const cwd = read.parent.header.cwd
+  return Result.succeed({
+    lineage: Object.freeze({
+      id,
+      runId: makeId(random) as RunId,
+      parentId: read.parent.id,
+      ...(parent && { parentRunId: parent.lineage.runId }),
+      rootId: parent?.lineage.rootId ?? read.parent.id,
+      depth,
+      ...(label !== undefined && { label })
+    }),
+    policy: Object.freeze({
+      maxDepth,
+      toolFilters: toolFilter === undefined ? inherited : Object.freeze([...inherited, toolFilter])
+    }),
+    header: Object.freeze({
+      id: makeId(random) as SessionId,
+      ...(cwd !== undefined && { cwd }),
+      parentSession: (parent?.header.id ?? read.parent.header.id) as SessionId,
+      delegationDepth: depth
+    })
+  })
+}

@@ -1,0 +1,146 @@
+/**
+ * The one place that checks a request, wherever it comes from.
+ *
+ * @since 0.1.0
+ */
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type { Agent, AgentOptions } from "../Agent.ts"
+import type { Capabilities } from "../Capabilities.ts"
+import { ContentBlock, isBlank, text } from "../Content.ts"
+import type { RequestIssue } from "../SubagentError.ts"
+import type { AbortSignalLike, CheckedRequest, SchemaSpec } from "../SubagentRequest.ts"
+import { issueAt, issuesOf } from "./issues.ts"
+import type { AgentSnapshot } from "./readAgent.ts"
+import { readAgent } from "./readAgent.ts"
+
+/**
+ * Everything the seam needs to know of a request that has passed.
+ */
+export interface ReadRequest {
+  readonly checked: CheckedRequest
+  readonly parent: AgentSnapshot
+  readonly signal: AbortSignalLike | undefined
+  readonly outputSchema: SchemaSpec | undefined
+}
+
+const Name = Schema.String.check(Schema.makeFilter((s) => s.trim() !== "" || "Expected a string that is not blank"))
+
+const Depth = Schema.Number.check(
+  Schema.makeFilter((n) => (Number.isSafeInteger(n) && n >= 0 && !Object.is(n, -0)) || "Expected a whole number from 0")
+)
+
+const Signal = Schema.declare(
+  (u): u is AbortSignalLike =>
+    typeof u === "object" &&
+    u !== null &&
+    Predicate.isBoolean((u as AbortSignalLike).aborted) &&
+    Predicate.isFunction((u as AbortSignalLike).addEventListener) &&
+    Predicate.isFunction((u as AbortSignalLike).removeEventListener),
+  { expected: "an AbortSignal" }
+)
+
+const OutputSchema = Schema.declare((u): u is SchemaSpec => Schema.isSchema(u), { expected: "a Schema" })
+
+const Filter = Schema.Struct({
+  allow: Schema.optional(Schema.Array(Name)),
+  deny: Schema.optional(Schema.Array(Name))
+}).check(
+  Schema.makeFilter(
+    (filter) => filter.allow !== undefined || filter.deny !== undefined || "Expected allow, deny or both"
+  )
+)
+
+const Fields = Schema.Struct({
+  prompt: Schema.Unknown,
+  parent: Schema.Unknown,
+  signal: Schema.optional(Signal),
+  agentOptions: Schema.optional(Schema.Record(Schema.String, Schema.Unknown)),
+  outputSchema: Schema.optional(OutputSchema),
+  maxDepth: Schema.optional(Depth),
+  toolFilter: Schema.optional(Filter),
+  label: Schema.optional(Name)
+})
+
+const OwnOptions = Schema.Struct({ model: Schema.optional(Name), systemPrompt: Schema.optional(Name) })
+
+const parseOptions = { errors: "all", onExcessProperty: "error" } as const
+const decodeFields = Schema.decodeUnknownResult(Fields, parseOptions)
+const decodeOptions = Schema.decodeUnknownResult(OwnOptions, parseOptions)
+const decodeBlocks = Schema.decodeUnknownResult(Schema.Array(ContentBlock), parseOptions)
+
+/**
+ * Reads a prompt, wherever one comes in: at a start, as a message, at a resume.
+ */
+export const readPrompt = (
+  prompt: unknown,
+  path: ReadonlyArray<string>
+): Result.Result<ReadonlyArray<ContentBlock>, ReadonlyArray<RequestIssue>> => {
+  if (typeof prompt !== "string" && !Array.isArray(prompt)) {
+    return Result.fail([issueAt(path, "Expected a string or an array of content blocks")])
+  }
+  const blocks = typeof prompt === "string" ? Result.succeed([text(prompt)]) : decodeBlocks(prompt)
+  if (Result.isFailure(blocks)) return Result.fail(issuesOf(blocks.failure, path))
+  if (isBlank(blocks.success)) return Result.fail([issueAt(path, "Expected a prompt that is not blank")])
+  return Result.succeed(blocks.success)
+}
+
+/**
+ * Checks a request from anywhere. The provider's capabilities say which keys of `agentOptions` beside our own two are
+ * known; whether it honours what is asked for is not this function's question.
+ */
+export const readRequest = (
+  request: unknown,
+  capabilities: Capabilities
+): Result.Result<ReadRequest, ReadonlyArray<RequestIssue>> => {
+  const decoded = decodeFields(request)
+  if (Result.isFailure(decoded)) return Result.fail(issuesOf(decoded.failure))
+  const fields = decoded.success
+  const prompt = readPrompt(fields.prompt, ["prompt"])
+  const parent = readAgent(fields.parent, ["parent"])
+  const options = readOptions(fields.agentOptions ?? {}, capabilities)
+  if (Result.isFailure(prompt) || Result.isFailure(parent) || Result.isFailure(options)) {
+    return Result.fail([
+      ...(Result.isFailure(prompt) ? prompt.failure : []),
+      ...(Result.isFailure(parent) ? parent.failure : []),
+      ...(Result.isFailure(options) ? options.failure : [])
+    ])
+  }
+  return Result.succeed({
+    checked: Object.freeze({
+      prompt: Object.freeze(prompt.success),
+      parent: fields.parent as Agent,
+      agentOptions: Object.freeze(options.success),
+      ...(fields.maxDepth === undefined ? undefined : { maxDepth: fields.maxDepth }),
+      ...(fields.toolFilter === undefined ? undefined : { toolFilter: Object.freeze(definedOnly(fields.toolFilter)) }),
+      ...(fields.label === undefined ? undefined : { label: fields.label })
+    }),
+    parent: parent.success,
+    signal: fields.signal,
+    outputSchema: fields.outputSchema
+  })
+}
+
+const readOptions = (
+  options: { readonly [key: string]: unknown },
+  capabilities: Capabilities
+): Result.Result<AgentOptions, ReadonlyArray<RequestIssue>> => {
+  const asked = definedOnly(options)
+  const own: Record<string, unknown> = {}
+  const merged: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(asked)) {
+    const isMerged = !reserved.has(key) && Object.hasOwn(capabilities, key)
+    ;(isMerged ? merged : own)[key] = value
+  }
+  const decoded = decodeOptions(own)
+  return Result.isFailure(decoded)
+    ? Result.fail(issuesOf(decoded.failure, ["agentOptions"]))
+    : Result.succeed({ ...definedOnly(decoded.success), ...merged })
+}
+
+/** The capabilities that are no option's name. */
+const reserved = new Set(["outputSchema", "depthLimit", "toolFilter", "model", "systemPrompt", "content", "usage"])
+
+const definedOnly = <A extends object>(self: A): A =>
+  Object.fromEntries(Object.entries(self).filter(([, value]) => value !== undefined)) as A

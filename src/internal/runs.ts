@@ -1,0 +1,229 @@
+/**
+ * The live table, and the life of a run in it: accepted, settled, released.
+ *
+ * Settling is one synchronous step that nobody can come between: the terminal cell, the end of the updates, the result
+ * and the announcement, for a run and for all it owns, children first. A run is owned by the live run of its parent.
+ * Releasing closes the run's scope, waits for it no longer than `releaseTimeout`, and never fails.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
+import type { Approver } from "../Approvals.ts"
+import type { SubagentError } from "../SubagentError.ts"
+import type { SubagentEvent } from "../SubagentEvent.ts"
+import type { AbortCause, SubagentResult } from "../SubagentResult.ts"
+import type { LiveRun } from "../SubagentRun.ts"
+import { describeCause, describeUnknown } from "./describe.ts"
+import type { KnownParent, Place } from "./place.ts"
+import type { UpdateLog } from "./updateLog.ts"
+import type { Verdict } from "./verdict.ts"
+import { aborted, endOf, errorOf, fault } from "./verdict.ts"
+
+/** What the announcements of one run share. */
+const announced = ({ lineage, provider }: { readonly lineage: Place["lineage"]; readonly provider: string }) => ({
+  provider,
+  id: lineage.id,
+  runId: lineage.runId,
+  parentId: lineage.parentId,
+  ...(lineage.parentRunId !== undefined && { parentRunId: lineage.parentRunId }),
+  ...(lineage.label !== undefined && { label: lineage.label })
+})
+
+/** One accepted run: what `place` needs to know of it as a parent, and its state. */
+export interface Run extends KnownParent {
+  readonly provider: string
+  readonly since: number
+  readonly log: UpdateLog
+  /** Who is asked on its behalf, and on behalf of what it starts. */
+  readonly approver: Approver | undefined
+  readonly owner: Run | undefined
+  /** The session's scope: everything the provider acquired, and the turn. */
+  readonly scope: Scope.Closeable
+  readonly done: Deferred.Deferred<SubagentResult, SubagentError>
+  /** Those it owns that have not been released. */
+  readonly children: Set<Run>
+  /** The terminal cell. */
+  verdict: Verdict | undefined
+  isAnnounced: boolean
+  turn: Fiber.Fiber<SubagentResult, SubagentError> | undefined
+  released: Deferred.Deferred<void> | undefined
+  forgetSignal: () => void
+}
+
+/** The table's side of the seam. */
+export interface Runs {
+  readonly all: () => Iterable<Run>
+  /** The live run of an agent, by the agent's id or its session's. */
+  readonly of: (agentId: string, sessionId: string) => Run | undefined
+  readonly accept: (run: Run) => void
+  /** Settles a run with the end of its own turn, unless it has settled already. */
+  readonly conclude: (run: Run, exit: Exit.Exit<SubagentResult, SubagentError>) => void
+  /** Settles a run and all it owns as aborted, as far as they have not settled, and interrupts their turns. */
+  readonly abort: (run: Run, cause: AbortCause) => void
+  /** Stops what is left of a run and returns when it is quiet, or after the timeout. Idempotent, never fails. */
+  readonly release: (run: Run, cause: AbortCause, exit: Exit.Exit<unknown, unknown>) => Effect.Effect<void>
+  /** Waits for a clean-up, no longer than the timeout; what went wrong is announced and logged. */
+  readonly cleanUp: (
+    run: Pick<Run, "provider" | "lineage">,
+    work: Effect.Effect<unknown>,
+    whatLives: () => string
+  ) => Effect.Effect<void>
+}
+
+/** An empty table. */
+export const make = (options: {
+  readonly releaseTimeout: Duration.Input
+  readonly announce: (event: SubagentEvent) => void
+}): Runs => {
+  const runs = new Map<string, Run>()
+  const agents = new Map<string, Run>()
+  const sessions = new Map<string, Run>()
+
+  const accept = (run: Run): void => {
+    runs.set(run.lineage.runId, run)
+    agents.set(run.lineage.id, run)
+    sessions.set(run.header.id, run)
+    run.owner?.children.add(run)
+    options.announce(Object.freeze({ type: "subagent/start", ...announced(run) }))
+  }
+
+  const forget = (run: Run): void => {
+    runs.delete(run.lineage.runId)
+    agents.delete(run.lineage.id)
+    sessions.delete(run.header.id)
+    run.owner?.children.delete(run)
+  }
+
+  const fix = (run: Run, verdict: Verdict): void => {
+    run.verdict = verdict
+    run.forgetSignal()
+    run.log.end()
+  }
+
+  /** An end is announced after the ends of what the run owns, which may still be at work when its own turn is over. */
+  const announceEnd = (run: Run): void => {
+    if (run.verdict === undefined || run.isAnnounced) return
+    for (const child of run.children) if (!child.isAnnounced) return
+    run.isAnnounced = true
+    options.announce(Object.freeze({ type: "subagent/end", ...announced(run), ...endOf(run.verdict) }))
+    if (run.owner !== undefined) announceEnd(run.owner)
+  }
+
+  const conclude: Runs["conclude"] = (run, exit) => {
+    if (run.verdict !== undefined) return
+    const verdict = Exit.isSuccess(exit) ? exit : Exit.fail(turnError(run.provider, exit.cause))
+    fix(run, verdict)
+    announceEnd(run)
+    Deferred.doneUnsafe(run.done, verdict)
+  }
+
+  const abort: Runs["abort"] = (run, cause) => {
+    // Every verdict is fixed before anyone is woken: a parent that hears of its child's end must not go on from there.
+    const stopped: Array<Run> = []
+    const visit = (each: Run, why: AbortCause): void => {
+      for (const child of each.children) visit(child, { _tag: "Parent", runId: each.lineage.runId })
+      if (each.verdict !== undefined) return
+      fix(each, Exit.succeed(aborted(each.log.fold, why)))
+      stopped.push(each)
+    }
+    visit(run, cause)
+    for (const each of stopped) announceEnd(each)
+    for (const each of stopped.toReversed()) each.turn?.interruptUnsafe()
+    for (const each of stopped) Deferred.doneUnsafe(each.done, each.verdict!)
+  }
+
+  const cleanUp: Runs["cleanUp"] = Effect.fnUntraced(function* (run, work, whatLives) {
+    // detached, so that whoever waits can stop waiting; started at once, so that the usual case costs no timer
+    const working = yield* Effect.forkDetach(work, { startImmediately: true })
+    const exit =
+      working.pollUnsafe() ??
+      Option.getOrUndefined(yield* Effect.timeoutOption(Fiber.await(working), options.releaseTimeout))
+    if (exit !== undefined && Exit.isSuccess(exit)) return
+    const problem = exit === undefined ? "timed-out" : "failed"
+    const detail = exit === undefined ? whatLives() : describeCause(exit.cause)
+    const { id, runId } = run.lineage
+    options.announce(
+      Object.freeze({ type: "subagent/release-problem", provider: run.provider, id, runId, problem, detail })
+    )
+    yield* Effect.logWarning(`The release of run ${runId} of provider "${run.provider}" ${problem}: ${detail}`)
+  })
+
+  const release: Runs["release"] = (run, cause, exit) =>
+    Effect.suspend(() => {
+      if (run.released !== undefined) return Deferred.await(run.released)
+      const released = (run.released = Deferred.makeUnsafe<void>())
+      abort(run, cause)
+      return Effect.ensuring(
+        cleanUp(run, quiet(run, exit), () => whatLivesOf(run)),
+        Effect.suspend(() => {
+          forget(run)
+          Deferred.doneUnsafe(released, Exit.void)
+          return reportDropped(run)
+        })
+      )
+    }).pipe(Effect.uninterruptible)
+
+  /** Closes a run's scope, and releases what it owns beside. */
+  const quiet = (run: Run, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
+    run.children.size === 0
+      ? Scope.close(run.scope, exit)
+      : Effect.all(
+          [
+            Scope.close(run.scope, exit),
+            ...Array.from(run.children, (child) => release(child, { _tag: "Parent", runId: run.lineage.runId }, exit))
+          ],
+          { concurrency: "unbounded", discard: true }
+        )
+
+  return {
+    all: () => runs.values(),
+    of: (agentId, sessionId) => agents.get(agentId) ?? sessions.get(sessionId),
+    accept,
+    conclude,
+    abort,
+    release,
+    cleanUp
+  }
+}
+
+const turnError = (provider: string, cause: Cause.Cause<SubagentError>): SubagentError =>
+  Cause.hasInterruptsOnly(cause) ? fault(provider, "its turn interrupted itself") : errorOf(provider, cause)
+
+const whatLivesOf = (run: Run): string =>
+  run.turn !== undefined && run.turn.pollUnsafe() === undefined
+    ? "its turn has not ended"
+    : "a finalizer of its session has not ended"
+
+const reportDropped = ({ lineage, log }: Run): Effect.Effect<void> =>
+  log.late + log.malformed === 0
+    ? Effect.void
+    : Effect.logDebug(
+        `Run ${lineage.runId} dropped ${log.late} updates that came after its end and ${log.malformed} that were none`
+      )
+
+/** The cause of a cancellation by the caller. */
+export const callerCause = (reason: string | undefined): AbortCause =>
+  reason === undefined ? { _tag: "Caller" } : { _tag: "Caller", reason: describeUnknown(reason) }
+
+/** A run as the live table shows it. */
+export const liveRun = (run: Run, cancel: LiveRun["cancel"]): LiveRun => {
+  const usage = run.log.fold.usage
+  return Object.freeze({
+    id: run.lineage.id,
+    runId: run.lineage.runId,
+    provider: run.provider,
+    ...(run.lineage.label !== undefined && { label: run.lineage.label }),
+    header: run.header,
+    state: run.released !== undefined ? "releasing" : run.verdict !== undefined ? "settled" : "running",
+    since: run.since,
+    ...(usage && { usage }),
+    cancel
+  })
+}

@@ -1,0 +1,184 @@
+/**
+ * From a placed request to an accepted run: asks the provider, and publishes the run or leaves nothing behind.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import { constVoid } from "effect/Function"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
+import type { AgentId } from "../Agent.ts"
+import { Approvals } from "../Approvals.ts"
+import type { SubagentError } from "../SubagentError.ts"
+import { AbortedBeforeStart, fromReason, ParentSettled, RegistryClosed } from "../SubagentError.ts"
+import type { ChildSession, OutputSpec, PlacedRequest, SubagentProvider } from "../SubagentProvider.ts"
+import type { SchemaSpec } from "../SubagentRequest.ts"
+import type { SubagentRun } from "../SubagentRun.ts"
+import type { UnstampedUpdate } from "../SubagentUpdate.ts"
+import { onAbort } from "./abortSignal.ts"
+import { issuesOf } from "./issues.ts"
+import type { Place } from "./place.ts"
+import type { ReadRequest } from "./readRequest.ts"
+import type { Run, Runs } from "./runs.ts"
+import { callerCause } from "./runs.ts"
+import { UpdateLog } from "./updateLog.ts"
+import { errorOf, fault, judge } from "./verdict.ts"
+
+/** All that a start needs to know. */
+export interface Start {
+  readonly provider: SubagentProvider
+  readonly read: ReadRequest
+  readonly place: Place
+  readonly owner: Run | undefined
+  readonly runs: Runs
+  readonly now: () => number
+  readonly updateCapacity: number
+  readonly isClosed: () => boolean
+}
+
+const outputSpec = (schema: SchemaSpec): OutputSpec => {
+  const decode = Schema.decodeUnknownEffect(schema, { errors: "all" })
+  return Object.freeze({
+    schema,
+    decode: (encoded: unknown) => Effect.mapError(decode(encoded), (error) => issuesOf(error))
+  })
+}
+
+/** What of a provider's answer makes a session. */
+const isSession = (session: unknown): session is ChildSession =>
+  Predicate.isObject(session) && Effect.isEffect(session["turn"])
+
+/** Why a start came to nothing, now that it could be accepted; nothing, if it can. */
+const refusalOf = (
+  { isClosed, owner, provider, read }: Start,
+  started: Exit.Exit<ChildSession, SubagentError> | undefined
+): SubagentError | undefined => {
+  if (started === undefined || read.signal?.aborted === true) {
+    return fromReason(new AbortedBeforeStart({ provider: provider.name }))
+  }
+  if (Exit.isFailure(started)) {
+    return Cause.hasInterruptsOnly(started.cause)
+      ? fault(provider.name, "its start interrupted itself")
+      : errorOf(provider.name, started.cause)
+  }
+  if (!isSession(started.value)) return fault(provider.name, "its start gave something that is not a session")
+  if (owner?.verdict !== undefined) {
+    return fromReason(new ParentSettled({ parentId: read.parent.id, parentRunId: owner.lineage.runId }))
+  }
+  return isClosed() ? fromReason(new RegistryClosed()) : undefined
+}
+
+/** The name a child has on its own side, if it is one, and nobody else's. */
+const ownId = (session: ChildSession, runs: Runs): AgentId | undefined =>
+  Predicate.isString(session.id) && session.id.trim() !== "" && runs.of(session.id, session.id) === undefined
+    ? (session.id as AgentId)
+    : undefined
+
+/** Starts a run in the caller's scope. */
+export const startRun = (start: Start): Effect.Effect<SubagentRun, SubagentError, Scope.Scope> =>
+  Effect.uninterruptibleMask((restore) => accept(start, restore))
+
+const accept = Effect.fnUntraced(function* (
+  start: Start,
+  restore: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
+) {
+  const { owner, place, provider, read, runs } = start
+  const { signal } = read
+  if (signal?.aborted === true) return yield* fromReason(new AbortedBeforeStart({ provider: provider.name }))
+  const callerScope = yield* Effect.scope
+  const approver = (yield* Approvals) ?? owner?.approver
+  const scope = Scope.makeUnsafe()
+  const log = new UpdateLog(place.lineage.runId, start.now, start.updateCapacity)
+  const output = read.outputSchema === undefined ? undefined : outputSpec(read.outputSchema)
+  const placed: PlacedRequest = Object.freeze({
+    ...read.checked,
+    runId: place.lineage.runId,
+    header: place.header,
+    lineage: place.lineage,
+    policy: place.policy,
+    parentOptions: read.parent.options,
+    ...(output && { output }),
+    emit: (update: UnstampedUpdate) => log.add(update)
+  })
+  const inRun = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>): Effect.Effect<A, E> =>
+    effect.pipe(Effect.provideService(Approvals, approver), Scope.provide(scope))
+
+  let run: Run | undefined
+  const abortedEarly = Deferred.makeUnsafe<undefined>()
+  const forgetSignal =
+    signal === undefined
+      ? constVoid
+      : onAbort(signal, () => {
+          if (run === undefined) Deferred.doneUnsafe(abortedEarly, Exit.succeed(undefined))
+          else runs.abort(run, { _tag: "Signal" })
+        })
+
+  const starting = yield* Effect.suspend(() => provider.start(placed)).pipe(
+    inRun,
+    Effect.forkDetach({ startImmediately: true })
+  )
+  const waited: Exit.Exit<Exit.Exit<ChildSession, SubagentError> | undefined> =
+    starting.pollUnsafe() !== undefined
+      ? Exit.succeed(starting.pollUnsafe())
+      : yield* Effect.exit(restore(Effect.raceFirst(Fiber.await(starting), Deferred.await(abortedEarly))))
+  const started = Exit.isSuccess(waited) ? waited.value : undefined
+  const refusal = Exit.isSuccess(waited) ? refusalOf(start, started) : undefined
+  if (started === undefined || Exit.isFailure(started) || Exit.isFailure(waited) || refusal !== undefined) {
+    forgetSignal()
+    const exit = refusal === undefined ? (waited as Exit.Exit<never>) : Exit.fail(refusal)
+    const cleaning = Effect.andThen(Fiber.interrupt(starting), Scope.close(scope, exit))
+    yield* runs.cleanUp({ provider: provider.name, lineage: place.lineage }, cleaning, () => "its start has not ended")
+    return yield* exit
+  }
+  const session = started.value
+  const id = ownId(session, runs)
+  const accepted: Run = (run = {
+    lineage: id === undefined ? place.lineage : Object.freeze({ ...place.lineage, id }),
+    policy: place.policy,
+    header: place.header,
+    provider: provider.name,
+    since: start.now(),
+    approver,
+    log,
+    owner,
+    scope,
+    done: Deferred.makeUnsafe(),
+    children: new Set(),
+    verdict: undefined,
+    isAnnounced: false,
+    turn: undefined,
+    released: undefined,
+    forgetSignal
+  })
+  runs.accept(accepted)
+  // a scope of its own inside the caller's, which leaves it when the run is disposed of early
+  const handle = Scope.forkUnsafe(callerScope)
+  yield* Scope.addFinalizerExit(handle, (exit) =>
+    runs.release(accepted, Exit.hasInterrupts(exit) ? { _tag: "Interrupt" } : { _tag: "Release" }, exit)
+  )
+  if (accepted.verdict === undefined) {
+    accepted.turn = yield* Effect.suspend(() => session.turn).pipe(
+      Effect.flatMap((outcome) => judge(provider.name, outcome, log.fold, output)),
+      inRun,
+      Effect.forkIn(scope, { startImmediately: true })
+    )
+    accepted.turn.addObserver((exit) => runs.conclude(accepted, exit))
+    // its first step may have ended the run before there was a fiber to interrupt
+    if (accepted.verdict !== undefined) accepted.turn.interruptUnsafe()
+  }
+  return Object.freeze<SubagentRun>({
+    id: accepted.lineage.id,
+    runId: accepted.lineage.runId,
+    provider: provider.name,
+    header: accepted.header,
+    result: Deferred.await(accepted.done),
+    cancel: (reason) => Effect.sync(() => runs.abort(accepted, callerCause(reason))),
+    dispose: Effect.andThen(runs.release(accepted, { _tag: "Release" }, Exit.void), Scope.close(handle, Exit.void)),
+    updates: log.stream
+  })
+})

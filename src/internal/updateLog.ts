@@ -1,0 +1,109 @@
+/**
+ * The updates of one run: stamped, folded, kept for late subscribers, handed to the present ones.
+ *
+ * What a provider emits is copied and frozen here, so that nobody downstream can change what another sees. What is no
+ * update, and what comes after the end, is counted and goes nowhere.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
+import * as Stream from "effect/Stream"
+import type { RunId } from "../Agent.ts"
+import type { SubagentUpdate, UnstampedUpdate } from "../SubagentUpdate.ts"
+import * as FanOut from "./fanOut.ts"
+import { OutputFold } from "./outputFold.ts"
+
+/** Where a run's updates go. */
+export class UpdateLog {
+  readonly fold = new OutputFold()
+  /** Emitted after the end, and dropped. */
+  late = 0
+  /** Emitted, but not an update, and dropped. */
+  malformed = 0
+  private readonly runId: RunId
+  private readonly now: () => number
+  private readonly capacity: number
+  private seq = 0
+  private ended = false
+  private replay: Array<SubagentUpdate> = []
+  private subscribers: FanOut.FanOut<SubagentUpdate> | undefined = undefined
+
+  constructor(runId: RunId, now: () => number, capacity: number) {
+    this.runId = runId
+    this.now = now
+    this.capacity = capacity
+  }
+
+  add(update: UnstampedUpdate): void {
+    if (this.ended) {
+      this.late++
+      return
+    }
+    const copied = Result.try(() => copy(update))
+    if (Result.isFailure(copied) || copied.success === undefined) {
+      this.malformed++
+      return
+    }
+    const stamped: SubagentUpdate = Object.freeze({
+      ...copied.success,
+      runId: this.runId,
+      seq: this.seq++,
+      at: this.now()
+    })
+    this.fold.add(stamped)
+    this.replay.push(stamped)
+    if (this.replay.length >= this.capacity * 2) this.replay = this.replay.slice(-this.capacity)
+    this.subscribers?.publish(stamped)
+  }
+
+  end(): void {
+    this.ended = true
+    this.subscribers?.end()
+  }
+
+  /** What is kept, then what comes, until the end. */
+  get stream(): Stream.Stream<SubagentUpdate> {
+    return Stream.unwrap(
+      Effect.suspend(() => {
+        this.subscribers ??= FanOut.make(this.capacity)
+        if (this.ended) this.subscribers.end()
+        return Effect.map(this.subscribers.subscribe(this.replay.slice(-this.capacity)), Stream.fromQueue)
+      })
+    )
+  }
+}
+
+/** A copy of an update that is well formed as far as anything here relies on it. */
+const copy = (update: UnstampedUpdate): UnstampedUpdate | undefined => {
+  if (!Predicate.isObject(update)) return undefined
+  switch (update._tag) {
+    case "MessageStarted":
+      return Predicate.isString(update.messageId) ? { ...update } : undefined
+    case "Content":
+      return (update.messageId === undefined || Predicate.isString(update.messageId)) && isBlock(update.block)
+        ? { ...update, block: Object.freeze({ ...update.block }) }
+        : undefined
+    case "Thought":
+      return Predicate.isString(update.text) ? { ...update } : undefined
+    case "ToolCall":
+      return Predicate.isString(update.id) && toolStates.has(update.status) ? { ...update } : undefined
+    case "Usage":
+      return Predicate.isObject(update.usage) ? { ...update, usage: Object.freeze({ ...update.usage }) } : undefined
+    case "Plan":
+    case "Permission":
+    case "Receipt":
+    case "Raw":
+      return { ...update }
+    default:
+      return undefined
+  }
+}
+
+const toolStates = new Set(["pending", "running", "completed", "failed"])
+
+const isBlock = (block: unknown): boolean =>
+  Predicate.isObject(block) &&
+  Predicate.isString(block["type"]) &&
+  (block["type"] !== "text" || Predicate.isString(block["text"]))

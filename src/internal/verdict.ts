@@ -1,0 +1,124 @@
+/**
+ * From what a provider reports to the one verdict on a run.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Predicate from "effect/Predicate"
+import type { RequestIssue } from "../SubagentError.ts"
+import { fromReason, ProviderFault, SubagentError } from "../SubagentError.ts"
+import type { ChildOutcome, OutputSpec } from "../SubagentProvider.ts"
+import type { AbortCause, SubagentFailure, SubagentResult } from "../SubagentResult.ts"
+import { bound, describeCause } from "./describe.ts"
+import type { OutputFold } from "./outputFold.ts"
+
+/** The terminal cell of a run: a result, or the error that stands in for one. */
+export type Verdict = Exit.Exit<SubagentResult, SubagentError>
+
+/** What a provider has broken. */
+export const fault = (provider: string, detail: string): SubagentError =>
+  fromReason(new ProviderFault({ provider, detail: bound(detail) }))
+
+/** The error of a provider that failed or died, whatever it failed with. */
+export const errorOf = (provider: string, cause: Cause.Cause<unknown>): SubagentError => {
+  const failed = cause.reasons.find(Cause.isFailReason)
+  return failed !== undefined && failed.error instanceof SubagentError
+    ? failed.error
+    : fault(provider, describeCause(cause))
+}
+
+const result = (fold: OutputFold, fields: Omit<SubagentResult, "output">): SubagentResult => {
+  const { diagnostic, failure, usage = fold.usage, ...rest } = fields
+  return Object.freeze({
+    output: fold.output(),
+    ...rest,
+    ...(failure && { failure: bounded(failure) }),
+    ...(diagnostic !== undefined && { diagnostic: bound(diagnostic) }),
+    ...(usage && { usage: Object.freeze({ ...usage }) })
+  })
+}
+
+const bounded = (failure: SubagentFailure): SubagentFailure =>
+  Object.freeze({ ...failure, ...(failure.message !== undefined && { message: bound(failure.message) }) })
+
+/** The verdict on a run that somebody's will ended, with what the child had said so far. */
+export const aborted = (fold: OutputFold, cause: AbortCause): SubagentResult =>
+  result(fold, { stopReason: "aborted", cause: Object.freeze(cause) })
+
+/**
+ * The verdict on a turn that ended by itself. An end that is empty, unbalanced or without the value that was asked
+ * for is never a completed one, whatever the provider says.
+ */
+export const judge = (
+  provider: string,
+  outcome: ChildOutcome,
+  fold: OutputFold,
+  output: OutputSpec | undefined
+): Effect.Effect<SubagentResult, SubagentError> => {
+  if (!Predicate.isObject(outcome) || !Predicate.isString(outcome.stopReason) || outcome.stopReason.trim() === "") {
+    return Effect.fail(fault(provider, "its turn ended with something that is not an outcome"))
+  }
+  const { diagnostic, stopReason, usage } = outcome
+  const shared = { ...(diagnostic !== undefined && { diagnostic }), ...(usage && { usage }) }
+  const failed = (failure: SubagentFailure) => result(fold, { ...shared, stopReason: "error", failure })
+
+  if (stopReason === "aborted") {
+    return Effect.succeed(result(fold, { ...shared, stopReason, cause: Object.freeze({ _tag: "Child" }) }))
+  }
+  if (stopReason !== "completed") {
+    const failure = outcome.failure ?? {
+      kind: "model",
+      retryable: false,
+      message: `The child stopped: ${stopReason}`
+    }
+    return Effect.succeed(result(fold, { ...shared, stopReason, failure }))
+  }
+  if (fold.isUnbalanced) {
+    return Effect.succeed(failed({ kind: "unbalanced", retryable: true, message: "A tool call was never answered" }))
+  }
+  if (output !== undefined) {
+    if (outcome.structured === undefined) {
+      return Effect.succeed(
+        failed({ kind: "schema-missing", retryable: true, message: "The child submitted no value for the schema" })
+      )
+    }
+    return decode(output, outcome.structured).pipe(
+      Effect.map((structured) => result(fold, { ...shared, stopReason, structured })),
+      Effect.catch((issues) =>
+        Effect.succeed(failed({ kind: "schema-invalid", retryable: true, message: issues.join("; ") }))
+      )
+    )
+  }
+  const completed = result(fold, { ...shared, stopReason })
+  return Effect.succeed(
+    completed.output.length > 0
+      ? completed
+      : failed({ kind: "empty", retryable: true, message: "The child ended without saying anything" })
+  )
+}
+
+/** A schema whose own code dies has not been satisfied. */
+const decode = (
+  output: OutputSpec,
+  structured: unknown
+): Effect.Effect<unknown, ReadonlyArray<RequestIssue | string>> =>
+  Effect.catchDefect(output.decode(structured), (defect) => Effect.fail([describeCause(Cause.die(defect))]))
+
+/** What the end event says of a verdict. */
+export const endOf = (verdict: Verdict): Pick<SubagentResult, "stopReason" | "cause" | "failure" | "usage"> => {
+  if (Exit.isFailure(verdict)) {
+    return {
+      stopReason: "error",
+      failure: { kind: "provider", retryable: false, message: bound(describeCause(verdict.cause)) }
+    }
+  }
+  const { cause, failure, stopReason, usage } = verdict.value
+  return {
+    stopReason,
+    ...(cause && { cause }),
+    ...(failure && { failure }),
+    ...(usage && { usage })
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * `spawn`: a fresh child in this process, made by the `AgentRuntime` in the context.
+ *
+ * The child starts with an empty history. It inherits the parent's working directory, its place in the tree and its
+ * model, unless the request names another; not the parent's system prompt.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import type { AgentOptions } from "../Agent.ts"
+import type { AgentSpec } from "../agent/AgentRuntime.ts"
+import { AgentRuntime } from "../agent/AgentRuntime.ts"
+import type { SubagentError } from "../SubagentError.ts"
+import type { PlacedRequest, SubagentProvider } from "../SubagentProvider.ts"
+import type { Subagents } from "../Subagents.ts"
+import { addEffect } from "../Subagents.ts"
+
+/**
+ * How the provider is named.
+ *
+ * @category options
+ * @since 0.1.0
+ */
+export interface Options {
+  /** @default "spawn" */
+  readonly name?: string | undefined
+}
+
+const optionsOf = (placed: PlacedRequest, inheritsModel: boolean): AgentOptions =>
+  inheritsModel ? { ...placed.parentOptions, ...placed.agentOptions } : placed.agentOptions
+
+const specOf = (placed: PlacedRequest, options: AgentOptions): AgentSpec => ({
+  agent: Object.freeze({ id: placed.lineage.id, session: Object.freeze({ header: placed.header }), options }),
+  options,
+  toolFilters: placed.policy.toolFilters,
+  lineage: placed.lineage,
+  emit: placed.emit,
+  ...(placed.output && { output: placed.output })
+})
+
+/**
+ * The provider, as a value to register.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (options: Options = {}): Effect.Effect<SubagentProvider, never, AgentRuntime> =>
+  Effect.map(Effect.service(AgentRuntime), ({ capabilities, open }) => ({
+    name: options.name ?? "spawn",
+    capabilities,
+    inheritsContext: false,
+    start: (placed) =>
+      Effect.map(open(specOf(placed, Object.freeze(optionsOf(placed, capabilities.model === true)))), (agent) => ({
+        turn: agent.turn(placed.prompt)
+      }))
+  }))
+
+/**
+ * Registers the provider for as long as the layer lives.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (options: Options = {}): Layer.Layer<never, SubagentError, Subagents | AgentRuntime> =>
+  addEffect(make(options))
