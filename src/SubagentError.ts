@@ -190,6 +190,20 @@ export class ProviderFault extends Schema.TaggedError<ProviderFault>()("Provider
 }
 
 /**
+ * Two tools of one toolkit have this name.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class DuplicateTool extends Schema.TaggedError<DuplicateTool>()("DuplicateTool", {
+  name: Schema.String
+}) {
+  override get message(): string {
+    return `There are two tools named ${JSON.stringify(this.name)}`
+  }
+}
+
+/**
  * The registry's own layer was disposed of. It takes nothing any more.
  *
  * @category errors
@@ -219,6 +233,7 @@ export type SubagentErrorReason =
   | StartFailed
   | HistoryUnavailable
   | ProviderFault
+  | DuplicateTool
   | RegistryClosed
 
 const codes = {
@@ -233,6 +248,7 @@ const codes = {
   StartFailed: "START_FAILED",
   HistoryUnavailable: "HISTORY_UNAVAILABLE",
   ProviderFault: "PROVIDER_FAULT",
+  DuplicateTool: "DUPLICATE_TOOL",
   RegistryClosed: "REGISTRY_CLOSED"
 } as const satisfies Record<SubagentErrorReason["_tag"], string>
 
@@ -263,6 +279,7 @@ export class SubagentError extends Schema.TaggedError<SubagentError>()("Subagent
     StartFailed,
     HistoryUnavailable,
     ProviderFault,
+    DuplicateTool,
     RegistryClosed
   ])
 }) {

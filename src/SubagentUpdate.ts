@@ -8,6 +8,7 @@
  */
 import type { RunId } from "./Agent.ts"
 import type { ContentBlock } from "./Content.ts"
+import { OutputFold } from "./internal/outputFold.ts"
 import type { SubagentUsage } from "./SubagentResult.ts"
 
 /**
@@ -161,4 +162,17 @@ export type SubagentUpdate = UnstampedUpdate & UpdateStamp
 export interface MessageReceipt {
   readonly messageId: string
   readonly state: "queued"
+}
+
+/**
+ * The output that follows from a list of updates: the content of the last message that says anything, else what was
+ * streamed outside any message, else nothing. The seam picks the output of a run by the same code.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const pickOutput = (updates: Iterable<UnstampedUpdate>): ReadonlyArray<ContentBlock> => {
+  const fold = new OutputFold()
+  for (const update of updates) fold.add(update)
+  return fold.output()
 }

@@ -12,6 +12,7 @@ import { ContentBlock, isBlank, text } from "../Content.ts"
 import type { RequestIssue } from "../SubagentError.ts"
 import type { AbortSignalLike, CheckedRequest, SchemaSpec } from "../SubagentRequest.ts"
 import { issueAt, issuesOf } from "./issues.ts"
+import { NonBlank } from "./nonBlank.ts"
 import type { AgentSnapshot } from "./readAgent.ts"
 import { readAgent } from "./readAgent.ts"
 
@@ -24,8 +25,6 @@ export interface ReadRequest {
   readonly signal: AbortSignalLike | undefined
   readonly outputSchema: SchemaSpec | undefined
 }
-
-const Name = Schema.String.check(Schema.makeFilter((s) => s.trim() !== "" || "Expected a string that is not blank"))
 
 const Depth = Schema.Number.check(
   Schema.makeFilter((n) => (Number.isSafeInteger(n) && n >= 0 && !Object.is(n, -0)) || "Expected a whole number from 0")
@@ -44,8 +43,8 @@ const Signal = Schema.declare(
 const OutputSchema = Schema.declare((u): u is SchemaSpec => Schema.isSchema(u), { expected: "a Schema" })
 
 const Filter = Schema.Struct({
-  allow: Schema.optional(Schema.Array(Name)),
-  deny: Schema.optional(Schema.Array(Name))
+  allow: Schema.optional(Schema.Array(NonBlank)),
+  deny: Schema.optional(Schema.Array(NonBlank))
 }).check(
   Schema.makeFilter(
     (filter) => filter.allow !== undefined || filter.deny !== undefined || "Expected allow, deny or both"
@@ -60,10 +59,10 @@ const Fields = Schema.Struct({
   outputSchema: Schema.optional(OutputSchema),
   maxDepth: Schema.optional(Depth),
   toolFilter: Schema.optional(Filter),
-  label: Schema.optional(Name)
+  label: Schema.optional(NonBlank)
 })
 
-const OwnOptions = Schema.Struct({ model: Schema.optional(Name), systemPrompt: Schema.optional(Name) })
+const OwnOptions = Schema.Struct({ model: Schema.optional(NonBlank), systemPrompt: Schema.optional(NonBlank) })
 
 const parseOptions = { errors: "all", onExcessProperty: "error" } as const
 const decodeFields = Schema.decodeUnknownResult(Fields, parseOptions)

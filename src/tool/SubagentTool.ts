@@ -1,0 +1,202 @@
+/**
+ * The tool through which a model delegates.
+ *
+ * A binding is bound to one provider by its host's configuration; the model sees a description and a prompt and chooses
+ * nothing else. Each call is one run, started on behalf of the calling agent and always released: its answer is what
+ * the child said, and anything but a completed run is an error result that says how it ended.
+ *
+ * `effect/ai` keeps the last of two tools with one name, in silence: compose with `toolkit`, which refuses.
+ *
+ * @since 0.1.0
+ */
+import * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type { AgentOptions } from "../Agent.ts"
+import { CurrentAgent } from "../CurrentAgent.ts"
+import { issuesOf } from "../internal/issues.ts"
+import { NonBlank } from "../internal/nonBlank.ts"
+import type { SubagentError } from "../SubagentError.ts"
+import { DuplicateTool, fromReason } from "../SubagentError.ts"
+import type { SubagentStartRequest, ToolFilter } from "../SubagentRequest.ts"
+import { Subagents } from "../Subagents.ts"
+import { answerOf } from "./internal/answer.ts"
+
+/**
+ * What a binding is bound to. None of it is shown to the model.
+ *
+ * @category options
+ * @since 0.1.0
+ */
+export interface Options<Name extends string = string> {
+  /** The provider that runs the children. Looked up at each call. */
+  readonly provider: string
+  /**
+   * What the model calls it.
+   *
+   * @default "subagent"
+   */
+  readonly toolName?: Name | undefined
+  /**
+   * Whether the provider's children know the conversation: what its `inheritsContext` says. The description tells the
+   * model.
+   *
+   * @default false
+   */
+  readonly inheritsContext?: boolean | undefined
+  readonly agentOptions?: AgentOptions | undefined
+  readonly toolFilter?: ToolFilter | undefined
+  readonly maxDepth?: number | undefined
+}
+
+/**
+ * The arguments the model gives.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const Input: Schema.Codec<{ readonly description: string; readonly prompt: string }> = Schema.Struct({
+  description: NonBlank,
+  prompt: NonBlank
+})
+
+/**
+ * The JSON Schema of the arguments, the same for every provider.
+ *
+ * @category schemas
+ * @since 0.1.0
+ */
+export const inputSchema = {
+  type: "object",
+  properties: {
+    description: { type: "string", description: "A few words that name the task." },
+    prompt: { type: "string", description: "The whole task: what to do, and what to report back." }
+  },
+  required: ["description", "prompt"],
+  additionalProperties: false
+} as const
+
+/**
+ * The tool of a binding, as `effect/ai` knows it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type SubagentTool<Name extends string> = Tool.Dynamic<
+  Name,
+  {
+    readonly parameters: typeof inputSchema
+    readonly success: Schema.String
+    readonly failure: Schema.String
+    readonly failureMode: "return"
+  }
+>
+
+const describe = (inheritsContext: boolean): string =>
+  "Delegates a task to a subagent, which works on it by itself and reports back once, at its end. " +
+  (inheritsContext
+    ? "It knows this conversation up to now."
+    : "It does not see this conversation: the prompt must say all it needs to know.")
+
+/**
+ * A binding, as a tool to put into a toolkit. Its handler comes from `layer`, given the same options.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = <const Name extends string = "subagent">(options: Options<Name>): SubagentTool<Name> =>
+  Tool.dynamic(nameOf(options), {
+    description: describe(options.inheritsContext ?? false),
+    parameters: inputSchema,
+    success: Schema.String,
+    failure: Schema.String,
+    failureMode: "return"
+  })
+
+/**
+ * The handler of a binding.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = <const Name extends string = "subagent">(
+  options: Options<Name>
+): Layer.Layer<Tool.Handler<Name>, never, Subagents> =>
+  Layer.unwrap(
+    Effect.map(
+      Effect.service(Subagents),
+      (subagents) =>
+        // the handler record has the one key that the tool's name is, which TypeScript can't see of a generic name
+        Toolkit.make(make(options as Options)).toLayer({
+          [nameOf(options)]: (input: unknown) => call(subagents, options, input)
+        }) as Layer.Layer<Tool.Handler<Name>>
+    )
+  )
+
+/**
+ * Tools by their names.
+ *
+ * @category type-level
+ * @since 0.1.0
+ */
+export type ToolsByName<Tools extends ReadonlyArray<Tool.Any>> = {
+  readonly [T in Tools[number] as T["name"]]: T
+}
+
+/**
+ * A toolkit of several bindings, with the host's own tools beside. Two tools with one name are refused.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const toolkit = <
+  const Bindings extends ReadonlyArray<Tool.Any>,
+  With extends Record<string, Tool.Any> = {}
+>(
+  bindings: Bindings,
+  options: { readonly with?: Toolkit.Toolkit<With> | undefined } = {}
+): Effect.Effect<
+  Toolkit.WithHandler<With & ToolsByName<Bindings>>,
+  SubagentError,
+  Tool.HandlersFor<With & ToolsByName<Bindings>>
+> => {
+  const names = new Set(Object.keys(options.with?.tools ?? {}))
+  for (const { name } of bindings) {
+    if (names.has(name)) return Effect.fail(fromReason(new DuplicateTool({ name })))
+    names.add(name)
+  }
+  const tools = [...Object.values<Tool.Any>(options.with?.tools ?? {}), ...bindings]
+  // the record that `Toolkit.make` builds of a list whose names are known to differ
+  return Toolkit.make(...tools) as unknown as Toolkit.Toolkit<With & ToolsByName<Bindings>>
+}
+
+const nameOf = <Name extends string>(options: Options<Name>): Name => options.toolName ?? ("subagent" as Name)
+
+const decodeInput = Schema.decodeUnknownResult(Input, { errors: "all", onExcessProperty: "error" })
+
+const call = Effect.fnUntraced(function* (subagents: Subagents["Service"], options: Options, input: unknown) {
+  const decoded = decodeInput(input)
+  if (Result.isFailure(decoded)) return yield* Effect.fail(`Invalid arguments: ${issuesOf(decoded.failure).join("; ")}`)
+  const parent = yield* Effect.serviceOption(CurrentAgent)
+  if (Option.isNone(parent)) {
+    return yield* Effect.fail("No agent is running here: a subagent needs the agent that calls it.")
+  }
+  const { agentOptions, maxDepth, provider, toolFilter } = options
+  const request: SubagentStartRequest<never> = {
+    prompt: decoded.success.prompt,
+    parent: parent.value,
+    label: decoded.success.description,
+    ...(agentOptions && { agentOptions }),
+    ...(toolFilter && { toolFilter }),
+    ...(maxDepth !== undefined && { maxDepth })
+  }
+  const result = yield* Effect.mapError(
+    subagents.run(provider, request),
+    (error) => `The subagent could not be run: ${error.message}`
+  )
+  return yield* answerOf(result)
+})
