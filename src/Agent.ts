@@ -97,14 +97,17 @@ export interface ChildHeader extends SessionHeader {
 export const root = (
   options: { readonly cwd?: string | undefined; readonly options?: AgentOptions | undefined } = {}
 ): Effect.Effect<Agent> =>
-  Effect.map(Effect.service(Random.Random), (random) => ({
-    id: makeId(random),
-    session: {
-      header: Object.freeze({
-        id: makeId(random),
-        ...(options.cwd === undefined ? undefined : { cwd: options.cwd }),
-        delegationDepth: 0
-      })
-    },
-    ...(options.options === undefined ? undefined : { options: Object.freeze({ ...options.options }) })
-  }))
+  Effect.map(Effect.service(Random.Random), (random) => {
+    const name = makeId(random)
+    return {
+      id: `agent_${name}`,
+      session: {
+        header: Object.freeze({
+          id: `session_${name}`,
+          ...(options.cwd === undefined ? undefined : { cwd: options.cwd }),
+          delegationDepth: 0
+        })
+      },
+      ...(options.options === undefined ? undefined : { options: Object.freeze({ ...options.options }) })
+    }
+  })

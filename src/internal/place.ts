@@ -75,12 +75,13 @@ export const place = (options: {
   if (inherited.length > 0 && !capabilities.toolFilter) return unsupported(["toolFilter"])
 
   const { label, toolFilter } = read.checked
-  const id = makeId(random) as AgentId
+  // one draw names the agent, its session and its run: three would be a tenth of the cost of a start
+  const name = makeId(random)
   const cwd = read.parent.header.cwd
   return Result.succeed({
     lineage: Object.freeze({
-      id,
-      runId: makeId(random) as RunId,
+      id: `agent_${name}` as AgentId,
+      runId: `run_${name}` as RunId,
       parentId: read.parent.id,
       ...(parent && { parentRunId: parent.lineage.runId }),
       rootId: parent?.lineage.rootId ?? read.parent.id,
@@ -92,7 +93,7 @@ export const place = (options: {
       toolFilters: toolFilter === undefined ? inherited : Object.freeze([...inherited, toolFilter])
     }),
     header: Object.freeze({
-      id: makeId(random) as SessionId,
+      id: `session_${name}` as SessionId,
       ...(cwd !== undefined && { cwd }),
       parentSession: (parent?.header.id ?? read.parent.header.id) as SessionId,
       delegationDepth: depth
