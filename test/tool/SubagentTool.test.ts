@@ -1,0 +1,337 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Agent, Capabilities, Content, CurrentAgent, type SubagentProvider, Subagents } from "effect-subagent"
+import { SubagentTool } from "effect-subagent/tool"
+import * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+
+interface Seen {
+  readonly placed: Array<SubagentProvider.PlacedRequest>
+  readonly released: Array<string>
+}
+
+const provider = (
+  seen: Seen,
+  turn: (placed: SubagentProvider.PlacedRequest) => SubagentProvider.ChildSession["turn"],
+  name = "spawn"
+): SubagentProvider.SubagentProvider => ({
+  name,
+  inheritsContext: false,
+  capabilities: { ...Capabilities.none, depthLimit: true, toolFilter: true, model: true },
+  start: (placed) =>
+    Effect.acquireRelease(
+      Effect.sync(() => {
+        seen.placed.push(placed)
+        return { turn: turn(placed) }
+      }),
+      () => Effect.sync(() => seen.released.push(placed.runId))
+    )
+})
+
+const says = (placed: SubagentProvider.PlacedRequest, text: string): void =>
+  placed.emit({ _tag: "Content", messageId: "m", block: Content.text(text) })
+
+const answers = (text: string) => (placed: SubagentProvider.PlacedRequest) =>
+  Effect.sync(() => {
+    says(placed, text)
+    return { stopReason: "completed" }
+  })
+
+const ends =
+  (outcome: SubagentProvider.ChildOutcome, partial = "half a thought") =>
+  (placed: SubagentProvider.PlacedRequest) =>
+    Effect.sync(() => {
+      says(placed, partial)
+      return outcome
+    })
+
+const seenNothing = (): Seen => ({ placed: [], released: [] })
+
+/** Calls the tool as a loop on `effect/ai` does. */
+const callTool = (
+  input: unknown,
+  options: SubagentTool.Options,
+  provider: SubagentProvider.SubagentProvider | undefined,
+  asAgent: boolean = true
+) =>
+  Effect.gen(function* () {
+    const kit = yield* SubagentTool.toolkit([SubagentTool.make(options)])
+    const parent = yield* Agent.root({ cwd: "/somewhere" })
+    const calling = kit
+      .handle(options.toolName ?? "subagent", input as never, "call-1")
+      .pipe(Effect.flatMap(Stream.runLast))
+    const result = yield* asAgent ? Effect.provideService(calling, CurrentAgent.CurrentAgent, parent) : calling
+    assert.isTrue(result._tag === "Some")
+    return { ...(result._tag === "Some" ? result.value : undefined), parent }
+  }).pipe(
+    Effect.provide(
+      SubagentTool.layer(options).pipe(
+        Layer.provideMerge((provider ? Subagents.add(provider) : Layer.empty).pipe(Layer.provideMerge(Subagents.layer)))
+      )
+    )
+  )
+
+const task = { description: "Look around", prompt: "What is here?" }
+
+describe("SubagentTool", () => {
+  it.effect("answers with the text of a completed child, which is not an error [seed 16]", () =>
+    Effect.gen(function* () {
+      const seen = seenNothing()
+      const result = yield* callTool(task, { provider: "spawn" }, provider(seen, answers("three files")))
+      assert.isFalse(result.isFailure)
+      assert.strictEqual(result.encodedResult, "three files")
+    })
+  )
+
+  it("shows the model a description and a prompt, both required, and nothing else [seed 17]", () => {
+    const parameters = Tool.getJsonSchema(SubagentTool.make({ provider: "spawn" })) as {
+      readonly properties: object
+      readonly required: ReadonlyArray<string>
+      readonly additionalProperties: boolean
+    }
+    assert.deepStrictEqual(Object.keys(parameters.properties), ["description", "prompt"])
+    assert.deepStrictEqual(parameters.required, ["description", "prompt"])
+    assert.isFalse(parameters.additionalProperties)
+  })
+
+  it("shows the same schema for every provider, and one sentence of the description may differ", () => {
+    const spawn = SubagentTool.make({ provider: "spawn" })
+    const fork = SubagentTool.make({ provider: "fork", inheritsContext: true, maxDepth: 1 })
+    assert.strictEqual(JSON.stringify(Tool.getJsonSchema(spawn)), JSON.stringify(Tool.getJsonSchema(fork)))
+    const sentences = (tool: { readonly description?: string | undefined }) => tool.description!.split(". ")
+    assert.strictEqual(sentences(spawn)[0], sentences(fork)[0])
+    assert.notStrictEqual(sentences(spawn)[1], sentences(fork)[1])
+  })
+
+  it("is named subagent, or what the host says", () => {
+    assert.strictEqual(SubagentTool.make({ provider: "spawn" }).name, "subagent")
+    assert.strictEqual(SubagentTool.make({ provider: "spawn", toolName: "ask_expert" }).name, "ask_expert")
+  })
+
+  const failure = { kind: "model", retryable: false, message: "401 from the model" }
+  const stops: ReadonlyArray<readonly [string, SubagentProvider.ChildOutcome, ReadonlyArray<string>]> = [
+    ["aborted [seed 18]", { stopReason: "aborted" }, ["aborted", "on its own side"]],
+    [
+      "error [seed 19]",
+      { stopReason: "error", failure, diagnostic: "see the log" },
+      ["error", "401 from the model", "see the log"]
+    ],
+    ["max-tokens [seed 20]", { stopReason: "max-tokens" }, ["max-tokens"]],
+    ["refusal [seed 21]", { stopReason: "refusal", failure: { kind: "model", retryable: false } }, ["refusal"]],
+    ["an unknown stop reason [seed 22]", { stopReason: "sabotage" }, ["sabotage", "not known here"]]
+  ]
+  for (const [name, outcome, words] of stops) {
+    it.effect(`gives an error result that says which, with the partial output labelled, for ${name}`, () =>
+      Effect.gen(function* () {
+        const seen = seenNothing()
+        const result = yield* callTool(task, { provider: "spawn" }, provider(seen, ends(outcome)))
+        assert.isTrue(result.isFailure)
+        for (const word of words) assert.include(result.encodedResult, word)
+        assert.include(result.encodedResult, "Partial output, not a finished answer:\nhalf a thought")
+        assert.lengthOf(seen.released, 1)
+      })
+    )
+  }
+
+  it.effect("says nothing of partial output where there is none", () =>
+    Effect.gen(function* () {
+      const result = yield* callTool(
+        task,
+        { provider: "spawn" },
+        provider(seenNothing(), ends({ stopReason: "max-tokens" }, " "))
+      )
+      assert.isTrue(result.isFailure)
+      assert.notInclude(result.encodedResult, "Partial output")
+    })
+  )
+
+  it.effect("reaches two providers through two bindings with two names [seed 23]", () => {
+    const left = { provider: "left", toolName: "ask_left" } as const
+    const right = { provider: "right", toolName: "ask_right" } as const
+    const providers = Layer.mergeAll(
+      Subagents.add(provider(seenNothing(), answers("from the left"), "left")),
+      Subagents.add(provider(seenNothing(), answers("from the right"), "right"))
+    )
+    return Effect.gen(function* () {
+      const kit = yield* SubagentTool.toolkit([SubagentTool.make(left), SubagentTool.make(right)])
+      const parent = yield* Agent.root()
+      const say = (name: "ask_left" | "ask_right") =>
+        kit.handle(name, task, name).pipe(
+          Effect.flatMap(Stream.runCollect),
+          Effect.map((results) => results.map((result) => result.encodedResult)),
+          Effect.provideService(CurrentAgent.CurrentAgent, parent)
+        )
+      assert.deepStrictEqual(yield* say("ask_left"), ["from the left"])
+      assert.deepStrictEqual(yield* say("ask_right"), ["from the right"])
+    }).pipe(
+      Effect.provide(
+        Layer.mergeAll(SubagentTool.layer(left), SubagentTool.layer(right)).pipe(
+          Layer.provide(providers.pipe(Layer.provideMerge(Subagents.layer)))
+        )
+      )
+    )
+  })
+
+  it.effect("refuses the same name twice, also against the host's own tools [seed 23]", () =>
+    Effect.gen(function* () {
+      const twice = yield* Effect.flip(
+        SubagentTool.toolkit([SubagentTool.make({ provider: "a" }), SubagentTool.make({ provider: "b" })])
+      )
+      assert.strictEqual(twice.code, "DUPLICATE_TOOL")
+      const host = Toolkit.make(Tool.make("subagent", { success: Schema.String }))
+      const taken = yield* Effect.flip(SubagentTool.toolkit([SubagentTool.make({ provider: "a" })], { with: host }))
+      assert.strictEqual(taken.message, 'There are two tools named "subagent"')
+    }).pipe(Effect.provide(Layer.empty as Layer.Layer<Tool.Handler<"subagent">>))
+  )
+
+  it.effect("keeps the host's tools beside its own", () =>
+    Effect.gen(function* () {
+      const host = Toolkit.make(Tool.make("clock", { success: Schema.String }))
+      const kit = yield* SubagentTool.toolkit([SubagentTool.make({ provider: "spawn" })], { with: host }).pipe(
+        Effect.provide(
+          Layer.mergeAll(
+            SubagentTool.layer({ provider: "spawn" }),
+            host.toLayer({ clock: () => Effect.succeed("noon") })
+          ).pipe(Layer.provide(Subagents.layer))
+        )
+      )
+      assert.deepStrictEqual(Object.keys(kit.tools), ["clock", "subagent"])
+    })
+  )
+
+  it.effect("hands the options of its configuration to the request [seed 24]", () =>
+    Effect.gen(function* () {
+      const seen = seenNothing()
+      yield* callTool(
+        task,
+        { provider: "spawn", agentOptions: { model: "fast" }, toolFilter: { deny: ["rm"] }, maxDepth: 2 },
+        provider(seen, answers("done"))
+      )
+      const placed = seen.placed[0]!
+      assert.deepStrictEqual(placed.agentOptions, { model: "fast" })
+      assert.deepStrictEqual(placed.toolFilter, { deny: ["rm"] })
+      assert.strictEqual(placed.policy.maxDepth, 2)
+    })
+  )
+
+  it.effect("asks for nothing that is not configured [seed 25]", () =>
+    Effect.gen(function* () {
+      const seen = seenNothing()
+      const { parent } = yield* callTool(task, { provider: "spawn" }, provider(seen, answers("done")))
+      const placed = seen.placed[0]!
+      assert.strictEqual(placed.parent, parent)
+      assert.deepStrictEqual(placed.agentOptions, {})
+      for (const key of ["toolFilter", "maxDepth", "output"]) assert.isFalse(key in placed)
+      assert.strictEqual(placed.label, task.description)
+    })
+  )
+
+  it.effect("gives an error result without a calling agent [seed 26]", () =>
+    Effect.gen(function* () {
+      const seen = seenNothing()
+      const result = yield* callTool(task, { provider: "spawn" }, provider(seen, answers("done")), false)
+      assert.isTrue(result.isFailure)
+      assert.include(result.encodedResult, "No agent is running")
+      assert.lengthOf(seen.placed, 0)
+    })
+  )
+
+  it.effect("names a provider that is not there at the time of the call [seed 27]", () =>
+    Effect.gen(function* () {
+      const result = yield* callTool(task, { provider: "nowhere" }, undefined)
+      assert.isTrue(result.isFailure)
+      assert.include(result.encodedResult, '"nowhere"')
+    })
+  )
+
+  it.effect("refuses arguments it does not know, and blank ones, with their paths", () =>
+    Effect.gen(function* () {
+      const seen = seenNothing()
+      const call = (input: unknown) => callTool(input, { provider: "spawn" }, provider(seen, answers("done")))
+      const wrong: ReadonlyArray<readonly [unknown, string]> = [
+        [{ ...task, provider: "acp" }, "provider"],
+        [{ ...task, prompt: "  " }, "prompt"],
+        [{ ...task, description: "" }, "description"],
+        [{ prompt: "x" }, "description"],
+        ["just text", "Expected"]
+      ]
+      for (const [input, path] of wrong) {
+        const result = yield* call(input)
+        assert.isTrue(result.isFailure)
+        assert.include(result.encodedResult, `Invalid arguments: ${path}`)
+      }
+      assert.lengthOf(seen.placed, 0)
+    })
+  )
+
+  it.effect("releases the run exactly once, on success [seed 28] and on failure [seed 29]", () =>
+    Effect.gen(function* () {
+      const [good, bad] = [seenNothing(), seenNothing()]
+      yield* callTool(task, { provider: "spawn" }, provider(good, answers("done")))
+      const result = yield* callTool(
+        task,
+        { provider: "spawn" },
+        provider(bad, () => Effect.die("broken"))
+      )
+      assert.isTrue(result.isFailure)
+      assert.include(result.encodedResult, "broken")
+      assert.lengthOf(good.released, 1)
+      assert.lengthOf(bad.released, 1)
+    })
+  )
+
+  it.effect("stops the run when the call is interrupted [seed 30]", () =>
+    Effect.gen(function* () {
+      const seen = seenNothing()
+      const begun = yield* Deferred.make<void>()
+      const calling = yield* Effect.forkChild(
+        callTool(
+          task,
+          { provider: "spawn" },
+          provider(seen, () => Effect.andThen(Deferred.succeed(begun, undefined), Effect.never))
+        )
+      )
+      yield* Deferred.await(begun)
+      yield* Fiber.interrupt(calling)
+      assert.lengthOf(seen.released, 1)
+    })
+  )
+
+  it("can't be had without the service [seed 32]", () => {
+    // @ts-expect-error the layer needs Subagents
+    const layer: Layer.Layer<Tool.Handler<"subagent">> = SubagentTool.layer({ provider: "spawn" })
+    assert.isTrue(Layer.isLayer(layer))
+  })
+
+  it.effect("names blocks that a text can't carry", () =>
+    Effect.gen(function* () {
+      const blocks: ReadonlyArray<Content.ContentBlock> = [
+        Content.text("See: "),
+        { type: "image", data: "AA==", mimeType: "image/png" },
+        { type: "audio", data: "AA==", mimeType: "audio/wav" },
+        { type: "resource_link", uri: "file:///a", name: "a" },
+        { type: "resource", resource: { uri: "file:///b", text: "inline" } },
+        { type: "resource", resource: { uri: "file:///c", blob: "AA==" } }
+      ]
+      const result = yield* callTool(
+        task,
+        { provider: "spawn" },
+        provider(seenNothing(), (placed) =>
+          Effect.sync(() => {
+            for (const block of blocks) placed.emit({ _tag: "Content", messageId: "m", block })
+            return { stopReason: "completed" }
+          })
+        )
+      )
+      assert.strictEqual(
+        result.encodedResult,
+        "See: [image: image/png][audio: audio/wav][resource: a file:///a]inline[resource: file:///c]"
+      )
+    })
+  )
+})
