@@ -3,4 +3,5 @@
  *
  * @since 0.1.0
  */
-export type {}
+export * as AgentLoop from "./AgentLoop.ts"
+export * as AgentRuntime from "./AgentRuntime.ts"

@@ -1,0 +1,68 @@
+/**
+ * Between the blocks of this library and the messages of `effect/ai`.
+ *
+ * @since 0.1.0
+ */
+import * as Prompt from "effect/ai/Prompt"
+import type * as Response from "effect/ai/Response"
+import type { ContentBlock } from "../../Content.ts"
+import { isBlank } from "../../Content.ts"
+
+/** How the history of an agent begins: with its system prompt, if that says anything. */
+export const systemMessages = (systemPrompt: string): ReadonlyArray<Prompt.Message> =>
+  isBlankText(systemPrompt) ? [] : [Prompt.makeMessage("system", { content: systemPrompt })]
+
+const isBlankText = (text: string): boolean => text.trim() === ""
+
+/** A prompt as the user's message. Blank text is left out: model APIs refuse it. */
+export const userMessage = (blocks: ReadonlyArray<ContentBlock>): Prompt.UserMessage =>
+  Prompt.makeMessage("user", { content: blocks.filter((block) => !isBlank([block])).map(toPart) })
+
+const textPart = (text: string): Prompt.TextPart => Prompt.makePart("text", { text })
+
+const filePart = (mediaType: string, data: string, fileName?: string): Prompt.FilePart =>
+  Prompt.makePart("file", { mediaType, data, ...(fileName === undefined ? undefined : { fileName }) })
+
+const toPart = (block: ContentBlock): Prompt.UserMessagePart => {
+  switch (block.type) {
+    case "text":
+      return textPart(block.text)
+    case "image":
+    case "audio":
+      return filePart(block.mimeType, block.data)
+    case "resource_link":
+      return textPart(`${block.title ?? block.name}: ${block.uri}`)
+    default:
+      return resourcePart(block.resource)
+  }
+}
+
+const resourcePart = (resource: (ContentBlock & { readonly type: "resource" })["resource"]): Prompt.UserMessagePart =>
+  "text" in resource
+    ? textPart(`${resource.uri}:\n${resource.text}`)
+    : filePart(resource.mimeType ?? "application/octet-stream", resource.blob, resource.uri)
+
+/** A file that the model made, as a block. `uri` names it where its kind of block needs a name. */
+export const fileBlock = (mimeType: string, data: string, uri: string): ContentBlock =>
+  mimeType.startsWith("image/")
+    ? { type: "image", data, mimeType }
+    : mimeType.startsWith("audio/")
+      ? { type: "audio", data, mimeType }
+      : { type: "resource", resource: { uri, mimeType, blob: data } }
+
+/**
+ * A reply as the assistant's message, or none if there is nothing in it that a model API would take back. It has no
+ * blank text, and no results but those of tools that the model's provider has executed.
+ */
+export const assistantMessages = (parts: ReadonlyArray<Response.AnyPart>): ReadonlyArray<Prompt.Message> =>
+  Prompt.fromResponseParts(parts).content.flatMap((message) => {
+    if (message.role !== "assistant") return []
+    const content = message.content.filter(
+      (part) => part.type !== "tool-approval-request" && (part.type !== "text" || !isBlankText(part.text))
+    )
+    return content.length === 0 ? [] : [Prompt.makeMessage("assistant", { content })]
+  })
+
+/** The results of a reply's tool calls, in one message, or none. */
+export const toolMessages = (results: ReadonlyArray<Prompt.ToolResultPart>): ReadonlyArray<Prompt.Message> =>
+  results.length === 0 ? [] : [Prompt.makeMessage("tool", { content: results })]
