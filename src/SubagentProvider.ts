@@ -52,8 +52,8 @@ export interface Policy {
 }
 
 /**
- * The structured output that was asked for. Show `schema` to the child, check what it submits with `decode`, and
- * return the value as it was submitted: the seam decodes it once more, for the caller.
+ * The structured output that was asked for. Show `schema` to the child as JSON Schema, check the JSON it submits with
+ * `decode`, and return the value as it was submitted: the seam decodes it once more, for the caller.
  *
  * @category models
  * @since 0.1.0

@@ -41,12 +41,22 @@ export interface Start {
   readonly isClosed: () => boolean
 }
 
+const outputSpecs = new WeakMap<SchemaSpec, OutputSpec>()
+
+/**
+ * What a child submits is JSON, so a schema is decoded from its JSON form: a date from a string, a map from pairs.
+ * Compiled once per schema.
+ */
 const outputSpec = (schema: SchemaSpec): OutputSpec => {
-  const decode = Schema.decodeUnknownEffect(schema, { errors: "all" })
-  return Object.freeze({
+  const known = outputSpecs.get(schema)
+  if (known !== undefined) return known
+  const decode = Schema.decodeUnknownEffect(Schema.toCodecJson(schema), { errors: "all" })
+  const spec = Object.freeze<OutputSpec>({
     schema,
-    decode: (encoded: unknown) => Effect.mapError(decode(encoded), (error) => issuesOf(error))
+    decode: (encoded) => Effect.mapError(decode(encoded), (error) => issuesOf(error))
   })
+  outputSpecs.set(schema, spec)
+  return spec
 }
 
 /** What of a provider's answer makes a session. */
