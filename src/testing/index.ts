@@ -3,4 +3,5 @@
  *
  * @since 0.1.0
  */
-export type {}
+export * as ScriptedModel from "./ScriptedModel.ts"
+export * as ScriptedProvider from "./ScriptedProvider.ts"

@@ -1,0 +1,479 @@
+/**
+ * A provider that plays a script: for tests of whoever delegates, and of the seam itself.
+ *
+ * Its script says, step by step, what a child does while it starts, in its turn and when it is released: what it
+ * reports, how long it takes, how it ends, and what goes wrong. Steps are small functions; the constructors here make
+ * the usual ones, and `run` makes one of any effect. Time passes by the `Clock` service and gates are the test's own,
+ * so a test decides when anything happens. What the provider saw is kept, to assert on.
+ *
+ * @since 0.1.0
+ */
+import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Random from "effect/Random"
+import * as Scope from "effect/Scope"
+import { ask as askApprover } from "../Approvals.ts"
+import type { Capabilities } from "../Capabilities.ts"
+import { text as textBlock } from "../Content.ts"
+import { makeId } from "../internal/id.ts"
+import type { SubagentErrorReason } from "../SubagentError.ts"
+import { fromReason, type SubagentError } from "../SubagentError.ts"
+import type { ChildOutcome, ChildSession, PlacedRequest, SubagentProvider } from "../SubagentProvider.ts"
+import type { SubagentStopReason, SubagentUsage } from "../SubagentResult.ts"
+import { Subagents } from "../Subagents.ts"
+import type { UnstampedUpdate } from "../SubagentUpdate.ts"
+
+/**
+ * What a step gets to work with.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Play {
+  readonly placed: PlacedRequest
+  /** Sets the structured value that the turn ends with. */
+  readonly submit: (structured: unknown) => void
+  /** Ends the turn with this, outcome or not: the steps that follow are not played. */
+  readonly end: (outcome: unknown) => void
+}
+
+/**
+ * One thing that a scripted child does. In `start`, what it acquires belongs to the session.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Step = (play: Play) => Effect.Effect<unknown, SubagentError, Scope.Scope>
+
+/**
+ * The script of one run.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Phases {
+  /** Before there is a session. */
+  readonly start?: ReadonlyArray<Step> | undefined
+  /**
+   * The turn. If no step ends it, it ends `completed` after the last one.
+   *
+   * @default [text("done")]
+   */
+  readonly turn?: ReadonlyArray<Step> | undefined
+  /** In the turn's finalizer, however the turn ended; also when it was interrupted. */
+  readonly turnFinalizer?: ReadonlyArray<Step> | undefined
+  /** In the session's finalizer: when the run is released, and when a start that got this far comes to nothing. */
+  readonly release?: ReadonlyArray<Step> | undefined
+  /** The child's name on its own side. */
+  readonly id?: string | undefined
+}
+
+/**
+ * What one run does: all its phases, or only its turn. An empty turn says `done` and ends.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type RunScript = Phases | ReadonlyArray<Step>
+
+/**
+ * One script for every run, or a function that picks one for each request, so that one provider serves many prompts.
+ * A function that throws makes `start` throw.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Script = RunScript | ((placed: PlacedRequest) => RunScript)
+
+/**
+ * How a scripted provider presents itself.
+ *
+ * @category options
+ * @since 0.1.0
+ */
+export interface Options {
+  /** @default "scripted" */
+  readonly name?: string | undefined
+  /**
+   * What it declares beside the default, which is everything.
+   */
+  readonly capabilities?: Partial<Capabilities> | undefined
+  /** @default false */
+  readonly inheritsContext?: boolean | undefined
+  /** The value submitted, encoded, when a schema is asked for and no step has submitted one. */
+  readonly structured?: unknown
+}
+
+/**
+ * A moment in the life of a run, as the provider saw it. `interrupted` also says that it interrupted itself.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type Moment = `${"start" | "turn" | "release"}-${"begun" | "ended" | "failed" | "interrupted"}`
+
+/**
+ * A run, as the provider saw it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ScriptedRun {
+  readonly placed: PlacedRequest
+  /** In the order in which they happened. */
+  readonly moments: ReadonlyArray<Moment>
+}
+
+/**
+ * The scripted provider's own side: the provider, and what it saw.
+ *
+ * @category services
+ * @since 0.1.0
+ */
+export class ScriptedProvider extends Context.Service<
+  ScriptedProvider,
+  {
+    readonly provider: SubagentProvider
+    /** Every start that reached the provider, in order. */
+    readonly runs: Effect.Effect<ReadonlyArray<ScriptedRun>>
+  }
+>()("effect-subagent/ScriptedProvider") {}
+
+/**
+ * A provider that plays the script.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const make = (script: Script = [], options: Options = {}): Effect.Effect<ScriptedProvider["Service"]> =>
+  Effect.sync(() => {
+    const runs: Array<{ readonly placed: PlacedRequest; readonly moments: Array<Moment> }> = []
+    return {
+      provider: {
+        name: options.name ?? "scripted",
+        capabilities: Object.freeze({ ...everything, ...options.capabilities }),
+        inheritsContext: options.inheritsContext ?? false,
+        start: (placed) => {
+          const run = { placed, moments: [] }
+          runs.push(run)
+          const played = typeof script === "function" ? script(placed) : script
+          return startOf(placed, isTurn(played) ? { turn: played } : played, run.moments, options)
+        }
+      },
+      runs: Effect.sync(() => runs.map(({ moments, placed }) => ({ placed, moments: [...moments] })))
+    }
+  })
+
+const everything: Capabilities = {
+  outputSchema: true,
+  depthLimit: true,
+  toolFilter: true,
+  model: true,
+  systemPrompt: true,
+  usage: true,
+  content: ["image", "audio", "resource_link", "resource"]
+}
+
+const isTurn = (script: RunScript): script is ReadonlyArray<Step> => Array.isArray(script)
+
+const startOf = Effect.fnUntraced(function* (
+  placed: PlacedRequest,
+  phases: Phases,
+  moments: Array<Moment>,
+  options: Options
+) {
+  const { id, release = [], start = [], turn = [], turnFinalizer = [] } = phases
+  const outcome: { -readonly [K in keyof ChildOutcome]: ChildOutcome[K] } = { stopReason: "completed" }
+  if (placed.output !== undefined && options.structured !== undefined) outcome.structured = options.structured
+  let ended: { readonly outcome: unknown } | undefined
+  const play: Play = {
+    placed,
+    submit: (structured) => {
+      outcome.structured = structured
+    },
+    end: (outcome) => {
+      ended = { outcome }
+    }
+  }
+  const playAll = Effect.fnUntraced(function* (steps: ReadonlyArray<Step>) {
+    for (const step of steps) {
+      if (ended !== undefined) return
+      yield* step(play)
+    }
+  })
+  // a finalizer may not fail; the one of a provider that breaks its contract does
+  const finalizer = (steps: ReadonlyArray<Step>) =>
+    Effect.scoped(Effect.forEach(steps, (step) => step(play), { discard: true })) as Effect.Effect<void>
+
+  const scope = yield* Effect.scope
+  yield* Effect.addFinalizer(() => watched(moments, "release", finalizer(release)))
+  yield* watched(moments, "start", playAll(start))
+  const session: ChildSession = {
+    ...(id === undefined ? undefined : { id }),
+    turn: playAll(turn.length === 0 ? [text("done")] : turn).pipe(
+      // whatever the script ends with: what is no outcome is for the seam to find out
+      Effect.map(() => (ended === undefined ? { ...outcome } : ended.outcome) as ChildOutcome),
+      Effect.ensuring(finalizer(turnFinalizer)),
+      (turn) => watched(moments, "turn", turn),
+      Scope.provide(scope)
+    )
+  }
+  return session
+})
+
+const watched = <A, E, R>(
+  moments: Array<Moment>,
+  what: "start" | "turn" | "release",
+  effect: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.suspend(() => {
+    moments.push(`${what}-begun`)
+    return effect
+  }).pipe(
+    Effect.onExit((exit) =>
+      Effect.sync(() => {
+        const how = Exit.isSuccess(exit) ? "ended" : Exit.hasInterrupts(exit) ? "interrupted" : "failed"
+        moments.push(`${what}-${how}`)
+      })
+    )
+  )
+
+/**
+ * A tool call that a child asks an approval for, or makes.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ScriptedCall {
+  readonly name: string
+  /** @default a fresh one */
+  readonly id?: string | undefined
+  readonly input?: unknown
+  readonly output?: unknown
+  /**
+   * How it ends; `undefined` leaves it unanswered.
+   *
+   * @default "completed"
+   */
+  readonly status?: "completed" | "failed" | undefined
+}
+
+/**
+ * Plays any effect as a step: a gate, a delegation of the child's own, a fork.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const run =
+  (effect: (placed: PlacedRequest) => Effect.Effect<unknown, SubagentError, Scope.Scope>): Step =>
+  ({ placed }) =>
+    effect(placed)
+
+/**
+ * Reports this, whether or not it is an update.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const emit = (update: unknown): Step => run((placed) => report(placed, update))
+
+const report = (placed: PlacedRequest, update: unknown): Effect.Effect<void> =>
+  // what is no update is for the seam to drop
+  Effect.sync(() => placed.emit(update as UnstampedUpdate))
+
+/**
+ * Says a message, in one or more bits.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const text = (...deltas: ReadonlyArray<string>): Step =>
+  run((placed) =>
+    Effect.flatMap(freshId, (messageId) =>
+      Effect.andThen(
+        report(placed, { _tag: "MessageStarted", messageId }),
+        Effect.forEach(deltas, (delta) => report(placed, { _tag: "Content", messageId, block: textBlock(delta) }))
+      )
+    )
+  )
+
+const freshId: Effect.Effect<string> = Effect.map(Effect.service(Random.Random), makeId)
+
+/**
+ * Streams text that belongs to no message, in one or more bits.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const stream = (...deltas: ReadonlyArray<string>): Step =>
+  run((placed) => Effect.forEach(deltas, (delta) => report(placed, { _tag: "Content", block: textBlock(delta) })))
+
+/**
+ * Thinks aloud.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const thought = (text: string): Step => emit({ _tag: "Thought", text })
+
+/**
+ * Reports what the run has used so far.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const usage = (usage: SubagentUsage): Step => emit({ _tag: "Usage", usage })
+
+/**
+ * Makes a tool call, answered at once.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const toolCall = (call: ScriptedCall): Step =>
+  run((placed) => Effect.flatMap(idOf(call), (id) => Effect.andThen(begin(placed, call, id), answer(placed, call, id))))
+
+/**
+ * Makes a tool call that needs an approval: asks whoever there is, and makes the call only if it is approved.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const ask = (call: ScriptedCall): Step =>
+  run((placed) =>
+    Effect.gen(function* () {
+      const id = yield* idOf(call)
+      yield* begin(placed, call, id)
+      yield* report(placed, { _tag: "Permission", toolCallId: id })
+      const { input, name: toolName } = call
+      const outcome = yield* askApprover({ toolCallId: id, toolName, input, lineage: placed.lineage })
+      yield* report(placed, { _tag: "Permission", toolCallId: id, outcome })
+      yield* answer(placed, outcome === "approved" ? call : { name: toolName, output: outcome, status: "failed" }, id)
+    })
+  )
+
+const idOf = (call: ScriptedCall): Effect.Effect<string> => (call.id === undefined ? freshId : Effect.succeed(call.id))
+
+const begin = (placed: PlacedRequest, { input, name }: ScriptedCall, id: string): Effect.Effect<void> =>
+  report(placed, { _tag: "ToolCall", id, name, status: "running", input })
+
+const answer = (placed: PlacedRequest, call: ScriptedCall, id: string): Effect.Effect<void> => {
+  const { name, output, status } = { status: "completed", ...call }
+  return status === undefined ? Effect.void : report(placed, { _tag: "ToolCall", id, name, status, output })
+}
+
+/**
+ * Takes its time, by the `Clock` service.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const sleep = (duration: Duration.Input): Step => run(() => Effect.sleep(duration))
+
+/**
+ * Waits for ever.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const hang: Step = run(() => Effect.never)
+
+/**
+ * Fails: the provider could not do its part. A child's own failure is `stop("error", { failure })`.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fail = (reason: SubagentErrorReason): Step => run(() => Effect.fail(fromReason(reason)))
+
+/**
+ * Dies.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const die = (defect: unknown): Step => run(() => Effect.die(defect))
+
+/**
+ * Interrupts itself, which nobody asked for.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const interrupt: Step = run(() => Effect.interrupt)
+
+/**
+ * Submits a structured value, encoded.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const submit =
+  (structured: unknown): Step =>
+  (play) =>
+    Effect.sync(() => play.submit(structured))
+
+/**
+ * Ends the turn with this stop reason, known or not. What follows is not played.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const stop = (stopReason: SubagentStopReason, fields: Omit<ChildOutcome, "stopReason"> = {}): Step =>
+  end({ ...fields, stopReason })
+
+/**
+ * Ends the turn with this, whether or not it is an outcome. What follows is not played.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const end =
+  (outcome: unknown): Step =>
+  (play) =>
+    Effect.sync(() => play.end(outcome))
+
+/**
+ * Makes a step deaf to interruption.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const uninterruptible =
+  (step: Step): Step =>
+  (play) =>
+    Effect.uninterruptible(step(play))
+
+/**
+ * Plays other steps if a step is interrupted, before the interruption goes on.
+ *
+ * @category combinators
+ * @since 0.1.0
+ */
+export const onInterrupt =
+  (step: Step, ...steps: ReadonlyArray<Step>): Step =>
+  (play) =>
+    Effect.onInterrupt(step(play), () => Effect.forEach(steps, (next) => next(play), { discard: true }))
+
+/**
+ * Registers a scripted provider for as long as the layer lives, and provides `ScriptedProvider` to look into it.
+ *
+ * @category layers
+ * @since 0.1.0
+ */
+export const layer = (
+  script: Script = [],
+  options: Options = {}
+): Layer.Layer<ScriptedProvider, SubagentError, Subagents> =>
+  Layer.effect(
+    ScriptedProvider,
+    Effect.gen(function* () {
+      const scripted = yield* make(script, options)
+      const subagents = yield* Subagents
+      yield* subagents.register(scripted.provider)
+      return scripted
+    })
+  )
