@@ -27,25 +27,27 @@ import type { BoundToolkit } from "./internal/tools.ts"
 import { executableTools } from "./internal/tools.ts"
 
 /**
- * A toolkit, or one that has its handlers with it, whatever its tools.
+ * A toolkit: with its handlers, or an effect that gives one. A `Toolkit` is such an effect itself, and takes its
+ * handlers from the context.
  *
  * @category models
  * @since 0.1.0
  */
-export type AnyToolkit =
-  | Toolkit.Any
-  | { readonly tools: Record<string, Tool.Any>; readonly handle: (...args: never) => unknown }
+export type ToolkitOption<Tools extends Record<string, Tool.Any>, E, R> =
+  | Toolkit.WithHandler<Tools>
+  | Effect.Effect<Toolkit.WithHandler<Tools>, E, R>
 
 /**
- * What the tools of a toolkit need: their handlers, unless the toolkit has them with it, and the services they ask
- * for. The loop gives them `CurrentAgent`, and the scope of the agent as `Scope`.
+ * The services that the tools of a toolkit ask for when they are executed. The loop gives them `CurrentAgent`, and the
+ * scope of the agent as `Scope`.
  *
  * @category type-level
  * @since 0.1.0
  */
-export type ToolServices<Kit extends AnyToolkit> =
-  | (Kit extends Toolkit.Any ? Tool.HandlersFor<Kit["tools"]> : never)
-  | Exclude<Tool.HandlerServices<Kit["tools"][keyof Kit["tools"]]>, CurrentAgent | Scope.Scope>
+export type ToolServices<Tools extends Record<string, Tool.Any>> = Exclude<
+  Tool.HandlerServices<Tools[keyof Tools]>,
+  CurrentAgent | Scope.Scope
+>
 
 /**
  * How agents are run.
@@ -53,9 +55,9 @@ export type ToolServices<Kit extends AnyToolkit> =
  * @category options
  * @since 0.1.0
  */
-export interface Options<Kit extends AnyToolkit = Toolkit.Toolkit<{}>> {
+export interface Options<Tools extends Record<string, Tool.Any> = {}, E = never, R = never> {
   /** The tools there are. A filter takes some of them away from an agent. */
-  readonly toolkit?: Kit | undefined
+  readonly toolkit?: ToolkitOption<Tools, E, R> | undefined
   /**
    * The most model calls for one prompt.
    *
@@ -93,12 +95,12 @@ const capabilities: Capabilities = Object.freeze({
  * @category constructors
  * @since 0.1.0
  */
-export const make = <Kit extends AnyToolkit = Toolkit.Toolkit<{}>>(
-  options: Options<Kit> = {}
-): Effect.Effect<AgentRuntime["Service"], never, LanguageModel.LanguageModel | ToolServices<Kit>> =>
+export const make = <Tools extends Record<string, Tool.Any> = {}, E = never, R = never>(
+  options: Options<Tools, E, R> = {}
+): Effect.Effect<AgentRuntime["Service"], E, LanguageModel.LanguageModel | R | ToolServices<Tools>> =>
   Effect.gen(function* () {
-    const context = yield* Effect.context<LanguageModel.LanguageModel | ToolServices<Kit>>()
-    const kit = yield* bound(options.toolkit ?? Toolkit.empty)
+    const kit: BoundToolkit = yield* bound(options.toolkit)
+    const context = yield* Effect.context<LanguageModel.LanguageModel | R | ToolServices<Tools>>()
     const loop: Loop = {
       kit,
       tools: executableTools(kit, context),
@@ -111,9 +113,15 @@ export const make = <Kit extends AnyToolkit = Toolkit.Toolkit<{}>>(
     return { capabilities, open: (spec) => Effect.flatMap(Effect.scope, (scope) => open(loop, spec, scope)) }
   })
 
-/** A toolkit without its handlers is an effect that takes them from the context. */
-const bound = (toolkit: AnyToolkit): Effect.Effect<BoundToolkit> =>
-  (Effect.isEffect(toolkit) ? toolkit : Effect.succeed(toolkit)) as Effect.Effect<BoundToolkit>
+const bound = <Tools extends Record<string, Tool.Any>, E, R>(
+  toolkit: ToolkitOption<Tools, E, R> | undefined
+): Effect.Effect<BoundToolkit, E, R> =>
+  // what is asked of the tools by name at run time is less than what their types know of each
+  (toolkit === undefined
+    ? Toolkit.empty
+    : Effect.isEffect(toolkit)
+      ? toolkit
+      : Effect.succeed(toolkit)) as Effect.Effect<unknown, E, R> as Effect.Effect<BoundToolkit, E, R>
 
 const open = (loop: Loop, spec: AgentSpec, scope: Scope.Scope): Effect.Effect<AgentHandle, SubagentError> => {
   const issues = unknownNames(spec.toolFilters.at(-1), Object.keys(loop.kit.tools))

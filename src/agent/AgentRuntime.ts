@@ -8,7 +8,7 @@
  * @since 0.1.0
  */
 import type * as LanguageModel from "effect/ai/LanguageModel"
-import type * as Toolkit from "effect/ai/Toolkit"
+import type * as Tool from "effect/ai/Tool"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -20,7 +20,7 @@ import type { SubagentError } from "../SubagentError.ts"
 import type { ChildOutcome, Lineage, OutputSpec } from "../SubagentProvider.ts"
 import type { ToolFilter } from "../SubagentRequest.ts"
 import type { UnstampedUpdate } from "../SubagentUpdate.ts"
-import type { AnyToolkit, Options, ToolServices } from "./AgentLoop.ts"
+import type { Options, ToolServices } from "./AgentLoop.ts"
 import { make } from "./AgentLoop.ts"
 
 /**
@@ -79,7 +79,7 @@ export class AgentRuntime extends Context.Service<
  * @category layers
  * @since 0.1.0
  */
-export const layer = <Kit extends AnyToolkit = Toolkit.Toolkit<{}>>(
-  options: Options<Kit> = {}
-): Layer.Layer<AgentRuntime, never, LanguageModel.LanguageModel | ToolServices<Kit>> =>
+export const layer = <Tools extends Record<string, Tool.Any> = {}, E = never, R = never>(
+  options: Options<Tools, E, R> = {}
+): Layer.Layer<AgentRuntime, E, LanguageModel.LanguageModel | R | ToolServices<Tools>> =>
   Layer.effect(AgentRuntime, make(options))
