@@ -1,0 +1,102 @@
+/** Which tests prove which promise of the contract, and the lists of them in `docs/contract.md`. */
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { type ESTree, parseSync, Visitor } from "vite"
+
+export interface Titled {
+  /** Relative to `test`. */
+  readonly file: string
+  readonly title: string
+  /** The promises that the title cites, or that of a block around it. */
+  readonly items: ReadonlyArray<number>
+}
+
+/** The numbers in parentheses: `(4)`, `(1, 3)`, `(1-3)`. Others than the contract's mean something else. */
+export const cited = (title: string): ReadonlyArray<number> =>
+  [...title.matchAll(/\((\d+(?:\s*[,–-]\s*\d+)*)\)/g)].flatMap(([, list = ""]) =>
+    list
+      .split(",")
+      .flatMap((part) => {
+        const [from = 0, to = from] = part.split(/[–-]/).map(Number)
+        return from > 19 || to > 19 ? [] : Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => from + i)
+      })
+      .filter((item) => item >= 1)
+  )
+
+/** The tests of a file, with the promises that they cite. */
+export const titles = (file: string, text: string): ReadonlyArray<Titled> => {
+  const { program } = parseSync(file, text)
+  const found: Array<Titled> = []
+  const around: Array<ReadonlyArray<number>> = []
+  const isBlock = (call: ESTree.CallExpression) => ["describe", "layer"].includes(nameOf(call.callee) ?? "")
+  new Visitor({
+    CallExpression: (call) => {
+      const title = titleOf(call.arguments[0])
+      const name = nameOf(call.callee)
+      if (isBlock(call)) around.push(cited(title ?? ""))
+      if ((name === "it" || name === "test") && title !== undefined) {
+        found.push({ file, title, items: [...new Set([...cited(title), ...around.flat()])] })
+      }
+    },
+    "CallExpression:exit": (call) => {
+      if (isBlock(call)) around.pop()
+    }
+  }).visit(program)
+  return found
+}
+
+/** The name at the root of `it`, `it.effect`, `it.effect.each(…)`, `describe.sequential`, … */
+const nameOf = (callee: ESTree.Node): string | undefined => {
+  switch (callee.type) {
+    case "Identifier":
+      return callee.name
+    case "MemberExpression":
+      return nameOf(callee.object)
+    case "CallExpression":
+      return nameOf(callee.callee)
+    default:
+      return undefined
+  }
+}
+
+const titleOf = (argument: ESTree.Node | undefined): string | undefined => {
+  if (argument?.type === "Literal" && typeof argument.value === "string") return argument.value
+  if (argument?.type !== "TemplateLiteral") return undefined
+  return argument.quasis.map(({ value }) => value.cooked ?? "").join("…")
+}
+
+/** All tests of a repository. */
+export const allTitles = (root: string): ReadonlyArray<Titled> =>
+  fs
+    .readdirSync(path.join(root, "test"), { recursive: true, encoding: "utf8" })
+    .map((file) => file.replaceAll(path.sep, "/"))
+    .filter((file) => file.endsWith(".test.ts"))
+    .toSorted()
+    .flatMap((file) => titles(file, fs.readFileSync(path.join(root, "test", file), "utf8")))
+
+const list = /(<!-- tests (\d+) -->\n)[\s\S]*?(<!-- \/tests -->)/g
+
+/** The contract's page with its lists as they should be. */
+export const withProofs = (contract: string, tests: ReadonlyArray<Titled>): string =>
+  contract.replaceAll(list, (_, open: string, item: string, close: string) => {
+    const proofs = tests.filter(({ items }) => items.includes(Number(item)))
+    if (proofs.length === 0) return `${open}${close}`
+    const files = [...new Set(proofs.map(({ file }) => file))]
+    const lines = files.flatMap((file) => [
+      `- \`test/${file}\``,
+      ...proofs.filter((proof) => proof.file === file).map(({ title }) => `  - ${escaped(title)}`)
+    ])
+    const summary = `<details><summary>Proven by ${proofs.length} ${proofs.length === 1 ? "test" : "tests"}</summary>`
+    return [`${open}${summary}\n`, ...lines, `\n</details>\n${close}`].join("\n")
+  })
+
+/** A title as plain text in Markdown. */
+const escaped = (title: string): string => title.replaceAll(/[\\`*_[\]<>]/g, "\\$&").replaceAll("\n", " ")
+
+/** The promises whose list is there but empty, or not there at all. */
+export const unproven = (contract: string, items: ReadonlyArray<number>): ReadonlyArray<number> => {
+  const proven = new Set(
+    [...contract.matchAll(list)].filter(([text]) => text.includes("  - ")).map((m) => Number(m[2]))
+  )
+  return items.filter((item) => !proven.has(item))
+}
