@@ -6,6 +6,7 @@
  *
  * @since 0.1.0
  */
+import * as Result from "effect/Result"
 import type { AbortSignalLike } from "../SubagentRequest.ts"
 
 interface Hub {
@@ -24,15 +25,16 @@ const makeHub = (signal: AbortSignalLike): Hub => {
       for (const callback of callbacks) callback()
     }
   }
-  hubs.set(signal, hub)
   signal.addEventListener("abort", hub.dispatch)
+  hubs.set(signal, hub)
   return hub
 }
 
 const retire = (signal: AbortSignalLike, hub: Hub): void => {
   hub.callbacks.clear()
   hubs.delete(signal)
-  signal.removeEventListener("abort", hub.dispatch)
+  // a signal that can't let go must not keep a run from settling: its listener finds nobody to call
+  Result.try(() => signal.removeEventListener("abort", hub.dispatch))
 }
 
 /**

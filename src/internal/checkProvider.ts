@@ -4,13 +4,20 @@
  * @since 0.1.0
  */
 import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
 import type { RequestIssue } from "../SubagentError.ts"
 import { issueAt } from "./issues.ts"
 
 const contentKinds = new Set<unknown>(["image", "audio", "resource_link", "resource"])
 
 /** What is wrong with a provider, if anything. */
-export const checkProvider = (provider: unknown): ReadonlyArray<RequestIssue> => {
+export const checkProvider = (provider: unknown): ReadonlyArray<RequestIssue> =>
+  Result.getOrElse(
+    Result.try(() => inspect(provider)),
+    () => [issueAt([], "Could not be read")]
+  )
+
+const inspect = (provider: unknown): ReadonlyArray<RequestIssue> => {
   if (!Predicate.isObject(provider)) return [issueAt([], "Expected a provider")]
   const issues: Array<RequestIssue> = []
   const { capabilities, inheritsContext, name, start } = provider

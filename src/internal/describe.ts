@@ -32,9 +32,7 @@ export const bound = (text: string, bytes: number = diagnosticBytes): string => 
 
 /** A line about anything that was thrown, the thing itself being anything at all. */
 export const describeUnknown = (thrown: unknown): string => {
-  const line = Result.try(() =>
-    Predicate.isError(thrown) ? thrown.message || thrown.name : Predicate.isString(thrown) ? thrown : String(thrown)
-  )
+  const line = Result.try(() => String(Predicate.isError(thrown) ? thrown.message || thrown.name : thrown))
   return Result.isSuccess(line) ? bound(line.success, 1024) : "a value that can't be printed"
 }
 

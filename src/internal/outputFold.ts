@@ -22,7 +22,9 @@ export class OutputFold {
   private readonly messages = new Map<string, Message>()
   /** Those that a later message has superseded. */
   private readonly superseded = new Set<string>()
+  /** What was streamed outside any message, as long as no message says anything. */
   private streamed: Message | undefined = undefined
+  private hasSpoken = false
   private readonly openCalls = new Set<string>()
   usage: SubagentUsage | undefined = undefined
 
@@ -34,8 +36,7 @@ export class OutputFold {
       }
       case "Content": {
         if (update.messageId === undefined) {
-          this.streamed ??= empty()
-          append(this.streamed, update.block)
+          if (!this.hasSpoken) append((this.streamed ??= empty()), update.block)
         } else {
           this.addContent(update.messageId, update.block)
         }
@@ -88,6 +89,7 @@ export class OutputFold {
 
   /** Lets go of the messages before one that says something: none of them can be the output any more. */
   private supersede(id: string): void {
+    this.hasSpoken = true
     this.streamed = undefined
     for (const earlier of this.messages.keys()) {
       if (earlier === id) return

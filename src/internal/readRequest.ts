@@ -10,7 +10,7 @@ import type { Agent, AgentOptions } from "../Agent.ts"
 import type { Capabilities } from "../Capabilities.ts"
 import { ContentBlock, isBlank, text } from "../Content.ts"
 import type { RequestIssue } from "../SubagentError.ts"
-import type { AbortSignalLike, CheckedRequest, SchemaSpec } from "../SubagentRequest.ts"
+import type { AbortSignalLike, CheckedRequest, SchemaSpec, ToolFilter } from "../SubagentRequest.ts"
 import { issueAt, issuesOf } from "./issues.ts"
 import { NonBlank } from "./nonBlank.ts"
 import type { AgentSnapshot } from "./readAgent.ts"
@@ -92,6 +92,15 @@ export const readPrompt = (
 export const readRequest = (
   request: unknown,
   capabilities: Capabilities
+): Result.Result<ReadRequest, ReadonlyArray<RequestIssue>> =>
+  Result.getOrElse(
+    Result.try(() => inspect(request, capabilities)),
+    () => Result.fail([issueAt([], "Could not be read")])
+  )
+
+const inspect = (
+  request: unknown,
+  capabilities: Capabilities
 ): Result.Result<ReadRequest, ReadonlyArray<RequestIssue>> => {
   const decoded = decodeFields(request)
   if (Result.isFailure(decoded)) return Result.fail(issuesOf(decoded.failure))
@@ -112,7 +121,7 @@ export const readRequest = (
       parent: fields.parent as Agent,
       agentOptions: Object.freeze(options.success),
       ...(fields.maxDepth === undefined ? undefined : { maxDepth: fields.maxDepth }),
-      ...(fields.toolFilter === undefined ? undefined : { toolFilter: Object.freeze(definedOnly(fields.toolFilter)) }),
+      ...(fields.toolFilter === undefined ? undefined : { toolFilter: frozenFilter(fields.toolFilter) }),
       ...(fields.label === undefined ? undefined : { label: fields.label })
     }),
     parent: parent.success,
@@ -137,6 +146,13 @@ const readOptions = (
     ? Result.fail(issuesOf(decoded.failure, ["agentOptions"]))
     : Result.succeed({ ...definedOnly(decoded.success), ...merged })
 }
+
+/** What holds for everything below a child is out of its provider's reach. */
+const frozenFilter = (filter: ToolFilter): ToolFilter =>
+  Object.freeze({
+    ...(filter.allow && { allow: Object.freeze([...filter.allow]) }),
+    ...(filter.deny && { deny: Object.freeze([...filter.deny]) })
+  })
 
 /** The capabilities that are no option's name. */
 const reserved = new Set(["outputSchema", "depthLimit", "toolFilter", "model", "systemPrompt", "content", "usage"])

@@ -1,8 +1,9 @@
 /**
  * The updates of one run: stamped, folded, kept for late subscribers, handed to the present ones.
  *
- * What a provider emits is copied and frozen here, so that nobody downstream can change what another sees. What is no
- * update, and what comes after the end, is counted and goes nowhere.
+ * What a provider emits is copied and frozen here, so that nobody downstream can change what another sees; only what a
+ * tool was given or gave, and raw values, stay what they are, as they may be anything. What is no update, and what comes
+ * after the end, is counted and goes nowhere.
  *
  * @since 0.1.0
  */
@@ -83,15 +84,16 @@ const copy = (update: UnstampedUpdate): UnstampedUpdate | undefined => {
       return Predicate.isString(update.messageId) ? { ...update } : undefined
     case "Content":
       return (update.messageId === undefined || Predicate.isString(update.messageId)) && isBlock(update.block)
-        ? { ...update, block: Object.freeze({ ...update.block }) }
+        ? { ...update, block: frozen(update.block) }
         : undefined
     case "Thought":
       return Predicate.isString(update.text) ? { ...update } : undefined
     case "ToolCall":
       return Predicate.isString(update.id) && toolStates.has(update.status) ? { ...update } : undefined
     case "Usage":
-      return Predicate.isObject(update.usage) ? { ...update, usage: Object.freeze({ ...update.usage }) } : undefined
+      return Predicate.isObject(update.usage) ? { ...update, usage: frozen(update.usage) } : undefined
     case "Plan":
+      return areEntries(update.entries) ? { ...update, entries: frozen(update.entries) } : undefined
     case "Permission":
     case "Receipt":
     case "Raw":
@@ -101,7 +103,18 @@ const copy = (update: UnstampedUpdate): UnstampedUpdate | undefined => {
   }
 }
 
+/** A frozen copy of plain data, all the way down. */
+const frozen = <A>(value: A): A => {
+  if (!Predicate.isObjectOrArray(value)) return value
+  const copied = Array.isArray(value)
+    ? value.map(frozen)
+    : Object.fromEntries(Object.entries(value).map(([key, each]) => [key, frozen(each)]))
+  return Object.freeze(copied) as A
+}
+
 const toolStates = new Set(["pending", "running", "completed", "failed"])
+
+const areEntries = (entries: unknown): boolean => Array.isArray(entries) && entries.every(Predicate.isObject)
 
 const isBlock = (block: unknown): boolean =>
   Predicate.isObject(block) &&
