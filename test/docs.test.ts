@@ -88,7 +88,7 @@ describe("the README", () => {
   it("has a row for every subpath of the package, and no other", () => {
     const { exports } = JSON.parse(read("package.json")) as { exports: Record<string, unknown> }
     const subpaths = Object.keys(exports).filter((key) => key !== "./package.json" && exports[key] !== null)
-    const rows = [...read("README.md").matchAll(/^\| `(effect-subagent[^`]*)` \|/gm)].map(([, name]) => name)
+    const rows = [...read("README.md").matchAll(/^\| `(effect-subagent[^`]*)` \|/gm)].map(([, name = ""]) => name)
     assert.deepStrictEqual(rows.toSorted(), subpaths.map((key) => path.posix.join("effect-subagent", key)).toSorted())
   })
 })
@@ -211,7 +211,7 @@ describe("the checks of the docs", () => {
     const differs = [`${Checks.page}:1 differs from its source`]
     const changed = { "src/M.ts": source.replace("readonly b: string", "readonly b: number") }
     assert.deepStrictEqual(inGood(changed, Checks.fenceProblems), differs)
-    const edited = { [Checks.page]: good[Checks.page]!.replace("  readonly b: string\n", "") }
+    const edited = { [Checks.page]: good[Checks.page].replace("  readonly b: string\n", "") }
     assert.deepStrictEqual(inGood(edited, Checks.fenceProblems), differs)
   })
 
@@ -240,7 +240,7 @@ describe("the checks of the docs", () => {
   it("find a manifest that lists what is not there, and names that come twice", () => {
     const listed =
       '[{ "module": "M", "name": "Two" }, { "module": "M", "name": "One" }, { "module": "M", "name": "One" }, { "module": "M", "name": "Five" }, { "module": "M", "name": "Three" }]'
-    const shown = good[Checks.page]! + fence("type-equiv=M.Three", "export class Three {}")
+    const shown = good[Checks.page] + fence("type-equiv=M.Three", "export class Three {}")
     assert.deepStrictEqual(inGood({ [Checks.manifest]: listed, [Checks.page]: shown }, Checks.vocabularyProblems), [
       `${Checks.manifest} lists M.Five, which is no public type`,
       `${Checks.page} shows M.Three twice`,
@@ -313,7 +313,7 @@ describe("the checks of the docs", () => {
 
   it("rewrite what is derived, and nothing else", () => {
     const stale = {
-      [Checks.page]: `# Title\n\n${good[Checks.page]!.replace(one, "old").replace("const codes = {}\n", "")}\nend`,
+      [Checks.page]: `# Title\n\n${good[Checks.page].replace(one, "old").replace("const codes = {}\n", "")}\nend`,
       [Checks.manifest]: "[]",
       "README.md": "```ts file=docs/gone.ts\nkept\n```\n```sh\nkept\n```"
     }
@@ -327,11 +327,11 @@ describe("the checks of the docs", () => {
   })
 
   it("find an example that does not compile", () => {
-    const files = { "bad.ts": 'export const a: number = "a"\n', "good.ts": "export const a: number = 1\n" }
+    const files = { "bad.mts": 'export const a: number = "a"\n', "good.mts": "export const a: number = 1\n" }
     inTemporaryFolder(files, (folder) => {
-      const bad = Checks.compileProblems(root, [path.join(folder, "bad.ts"), path.join(folder, "good.ts")])
+      const bad = Checks.compileProblems(root, [path.join(folder, "bad.mts"), path.join(folder, "good.mts")])
       assert.strictEqual(bad.length, 1)
-      assert.include(bad[0], "bad.ts(1,14): error TS2322")
+      assert.include(bad[0], "bad.mts(1,14): error TS2322")
     })
   })
 
@@ -358,15 +358,17 @@ describe("the checks of the docs", () => {
         `  it.effect("stops (4)", () => f("x (1)"))`,
         "  it.effect.each([1])(`stops ${name} *twice*`, () => {})",
         `})`,
-        `it("is alone", () => {})`
+        `it.layer(L)("shared (5)", (it) => { it.effect.skip("is first", () => {}) })`,
+        `it("is alone", () => Some.layer("(6)"))`
       ].join("\n")
     )
   ]
 
   it("collect the tests of a file, whichever way they are written", () => {
     assert.deepStrictEqual(tests, [
-      { file: "b.test.ts", title: "stops (4)", items: [4, 9] },
-      { file: "b.test.ts", title: "stops … *twice*", items: [9] },
+      { file: "b.test.ts", title: "cancel (9) › stops (4)", items: [9, 4] },
+      { file: "b.test.ts", title: "cancel (9) › stops … *twice*", items: [9] },
+      { file: "b.test.ts", title: "shared (5) › is first", items: [5] },
       { file: "b.test.ts", title: "is alone", items: [] }
     ])
   })
@@ -376,7 +378,7 @@ describe("the checks of the docs", () => {
       `## 4. A\n<!-- tests 4 -->\n<!-- /tests -->\n## 9. B\n<!-- tests 9 -->\n${nine}<!-- /tests -->\n`
     const written = withProofs(page("old\n"), tests)
     assert.include(written, "Proven by 2 tests")
-    assert.include(written, "- `test/b.test.ts`\n  - stops (4)\n  - stops … \\*twice\\*\n")
+    assert.include(written, "- `test/b.test.ts`\n  - cancel (9) › stops (4)\n  - cancel (9) › stops … \\*twice\\*\n")
     assert.strictEqual(withProofs(written, tests), written)
     assert.notStrictEqual(withProofs(written, tests.slice(1)), written)
     assert.deepStrictEqual(unproven(written, [4, 9]), [])

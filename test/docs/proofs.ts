@@ -6,8 +6,9 @@ import { type ESTree, parseSync, Visitor } from "vite"
 export interface Titled {
   /** Relative to `test`. */
   readonly file: string
+  /** With the titles of the blocks around it. */
   readonly title: string
-  /** The promises that the title cites, or that of a block around it. */
+  /** The promises that the title cites. */
   readonly items: ReadonlyArray<number>
 }
 
@@ -27,35 +28,41 @@ export const cited = (title: string): ReadonlyArray<number> =>
 export const titles = (file: string, text: string): ReadonlyArray<Titled> => {
   const { program } = parseSync(file, text)
   const found: Array<Titled> = []
-  const around: Array<ReadonlyArray<number>> = []
-  const isBlock = (call: ESTree.CallExpression) => ["describe", "layer"].includes(nameOf(call.callee) ?? "")
+  const around: Array<string> = []
+  const kindOf = (call: ESTree.CallExpression, title: string | undefined): "block" | "test" | undefined => {
+    const names = namesOf(call.callee)
+    if (title === undefined) return undefined
+    if (names[0] === "describe" || (names[0] === "it" && names.includes("layer"))) return "block"
+    return names[0] === "it" || names[0] === "test" ? "test" : undefined
+  }
   new Visitor({
     CallExpression: (call) => {
       const title = titleOf(call.arguments[0])
-      const name = nameOf(call.callee)
-      if (isBlock(call)) around.push(cited(title ?? ""))
-      if ((name === "it" || name === "test") && title !== undefined) {
-        found.push({ file, title, items: [...new Set([...cited(title), ...around.flat()])] })
+      const kind = kindOf(call, title)
+      if (kind !== undefined) around.push(title!)
+      if (kind === "test") {
+        const full = around.join(" › ")
+        found.push({ file, title: full, items: [...new Set(cited(full))] })
       }
     },
     "CallExpression:exit": (call) => {
-      if (isBlock(call)) around.pop()
+      if (kindOf(call, titleOf(call.arguments[0])) !== undefined) around.pop()
     }
   }).visit(program)
   return found
 }
 
-/** The name at the root of `it`, `it.effect`, `it.effect.each(…)`, `describe.sequential`, … */
-const nameOf = (callee: ESTree.Node): string | undefined => {
+/** The names in `it`, `it.effect`, `it.effect.each(…)`, `it.layer(…)`, `describe.sequential`, … */
+const namesOf = (callee: ESTree.Node): ReadonlyArray<string> => {
   switch (callee.type) {
     case "Identifier":
-      return callee.name
+      return [callee.name]
     case "MemberExpression":
-      return nameOf(callee.object)
+      return [...namesOf(callee.object), ...namesOf(callee.property)]
     case "CallExpression":
-      return nameOf(callee.callee)
+      return namesOf(callee.callee)
     default:
-      return undefined
+      return []
   }
 }
 
