@@ -1,0 +1,60 @@
+/**
+ * What is in a folder? A root agent delegates each part of it to a child, the children read the real files, and the
+ * root merges what they report.
+ *
+ *     npm start                        surveys this project's own src
+ *     npm start -- PATH                surveys another folder
+ *     npm start --silent -- --json     prints JSON only: the runs with what each read, and the report
+ *
+ * Progress goes to stderr, the report to stdout. The exit code is 0 if the report is complete, 1 if it is not or if
+ * there is none, and 130 after Ctrl-C, which stops every agent first.
+ */
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
+import * as NodeServices from "@effect/platform-node/NodeServices"
+import * as Argument from "effect/cli/Argument"
+import * as CliError from "effect/cli/CliError"
+import * as Command from "effect/cli/Command"
+import * as Flag from "effect/cli/Flag"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Path from "effect/Path"
+import { tell } from "./survey/Journal.ts"
+import { printable } from "./survey/printable.ts"
+import { render, shortcomings } from "./survey/Report.ts"
+import { survey } from "./survey/Survey.ts"
+import * as SurveyModel from "./survey/SurveyModel.ts"
+
+const command = Command.make(
+  "survey",
+  {
+    path: Argument.String("path").pipe(
+      Argument.withDescription("The folder to survey, by default this project's src"),
+      Argument.withDefault(`${import.meta.dirname}/../../src`)
+    ),
+    json: Flag.Boolean("json").pipe(
+      Flag.withDefault(false),
+      Flag.withDescription("Print the runs and the report as JSON")
+    )
+  },
+  Effect.fnUntraced(function* ({ json, path }) {
+    const { resolve } = yield* Path.Path
+    // npm runs its scripts in the project's folder and tells where the user is
+    const folder = resolve(process.env["INIT_CWD"] ?? process.cwd(), path)
+    const done = yield* survey(folder).pipe(
+      Effect.mapError((cause) => new CliError.UserError({ cause, userMessage: printable(cause.message) })),
+      Effect.onInterrupt(() => tell("Interrupted: every agent has been stopped, and there is no report"))
+    )
+    yield* Console.log(json ? JSON.stringify(done, undefined, 2) : render(done.folder, done.report))
+    const missing = shortcomings(done.report).length
+    if (missing > 0) {
+      const userMessage = `The report is not complete: ${missing} problem${missing === 1 ? "" : "s"}`
+      return yield* new CliError.UserError({ cause: done.report.problems, userMessage })
+    }
+  })
+).pipe(Command.withDescription("Tells what is in a folder"))
+
+Command.run(command, { version: "0.1.0" }).pipe(
+  Effect.provide(Layer.mergeAll(NodeServices.layer, SurveyModel.layer)),
+  NodeRuntime.runMain
+)

@@ -1,0 +1,96 @@
+/** What the agents report: findings about files, merged upwards into the report. */
+import * as Schema from "effect/Schema"
+import { printable } from "./printable.ts"
+
+/** About one entry of a folder: a file that was read, or something that was not, and why. */
+export type Finding = typeof Finding.Type
+export const Finding = Schema.Struct({
+  path: Schema.String,
+  kind: Schema.Literals(["text", "binary", "link", "other", "unread"]),
+  lines: Schema.optionalKey(Schema.Int),
+  bytes: Schema.optionalKey(Schema.Int),
+  /** What a module exports. */
+  exports: Schema.optionalKey(Schema.Array(Schema.String)),
+  /** What any other text is headed by. */
+  heading: Schema.optionalKey(Schema.String),
+  /** Where a link leads, what an other thing is, why it was not read, or which part of it was. */
+  note: Schema.optionalKey(Schema.String)
+})
+
+/** What one agent found. */
+export type Findings = typeof Findings.Type
+export const Findings = Schema.Struct({
+  files: Schema.Array(Finding),
+  /** What could not be done: then the findings are not complete. */
+  problems: Schema.Array(Schema.String)
+})
+
+export type Totals = typeof Totals.Type
+export const Totals = Schema.Struct({ files: Schema.Int, lines: Schema.Int, bytes: Schema.Int })
+
+export type Part = typeof Part.Type
+export const Part = Schema.Struct({ name: Schema.String, ...Findings.fields, totals: Totals })
+
+export type Report = typeof Report.Type
+export const Report = Schema.Struct({
+  parts: Schema.Array(Part),
+  problems: Schema.Array(Schema.String),
+  totals: Totals
+})
+
+/** Several findings as one. */
+export const merge = (all: ReadonlyArray<Findings>): Findings => ({
+  files: all.flatMap(({ files }) => files),
+  problems: all.flatMap(({ problems }) => problems)
+})
+
+export const makePart = (name: string, findings: Findings): Part => {
+  const read = findings.files.filter(({ lines }) => lines !== undefined)
+  const totals = {
+    files: read.length,
+    lines: read.reduce((sum, { lines = 0 }) => sum + lines, 0),
+    bytes: read.reduce((sum, { bytes = 0 }) => sum + bytes, 0)
+  }
+  return { name, ...findings, totals }
+}
+
+export const makeReport = (parts: ReadonlyArray<Part>, problems: ReadonlyArray<string> = []): Report => {
+  const sum = (key: keyof Totals) => parts.reduce((sum, { totals }) => sum + totals[key], 0)
+  return { parts, problems, totals: { files: sum("files"), lines: sum("lines"), bytes: sum("bytes") } }
+}
+
+/** Everything that keeps a report from being complete. */
+export const shortcomings = ({ parts, problems }: Report): ReadonlyArray<string> => [
+  ...problems,
+  ...parts.flatMap(({ files, problems }) => [
+    ...problems,
+    ...files.filter(({ kind }) => kind === "unread").map(({ note, path }) => `${path}: ${note ?? "not read"}`)
+  ])
+]
+
+/** The report for people. */
+export const render = (folder: string, report: Report): string => {
+  const lines = [`In ${printable(folder)}: ${renderTotals(report.totals)}`]
+  for (const part of report.parts) {
+    lines.push("", `${printable(part.name)}: ${renderTotals(part.totals)}`)
+    for (const file of part.files) lines.push(...renderFinding(file))
+  }
+  const missing = shortcomings(report)
+  if (missing.length > 0) lines.push("", "Not complete:", ...missing.map((problem) => `  ${printable(problem)}`))
+  return lines.join("\n")
+}
+
+const renderTotals = ({ files, lines }: Totals): string => `${count(files, "file")}, ${count(lines, "line")}`
+
+const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? "" : "s"}`
+
+const renderFinding = ({ bytes = 0, exports, heading, kind, lines, note, path }: Finding): ReadonlyArray<string> => {
+  const about =
+    kind === "binary"
+      ? [`binary, ${count(bytes, "byte")}`]
+      : [exports && `exports ${exports.join(", ")}`, heading, kind === "link" ? `link to ${note}, not followed` : note]
+  return [
+    `  ${(lines === undefined ? "-" : String(lines)).padStart(7)}  ${printable(path)}`,
+    ...about.filter((line) => line !== undefined).map((line) => `           ${printable(line)}`)
+  ]
+}

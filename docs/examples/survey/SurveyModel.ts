@@ -1,0 +1,74 @@
+/**
+ * A language model that needs no network: it follows `rules.ts` over what its tools really return.
+ *
+ * As with any model, what it says next follows from the conversation alone, so `layer` can be replaced by the layer of
+ * a real one: it is told the same in `systemPrompt`.
+ */
+import * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Prompt from "effect/ai/Prompt"
+import type * as Response from "effect/ai/Response"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import type { Answered, Call, Reply } from "./rules.ts"
+import { next } from "./rules.ts"
+import { understand } from "./tasks.ts"
+
+export const layer: Layer.Layer<LanguageModel.LanguageModel> = Layer.effect(
+  LanguageModel.LanguageModel,
+  LanguageModel.make({
+    generateText: ({ prompt }) => Effect.sync(() => say(prompt, (text) => [{ type: "text", text }])),
+    streamText: ({ prompt }) =>
+      Stream.suspend(() =>
+        Stream.fromIterable(
+          say(prompt, (text) => [
+            { type: "text-start", id: "answer" },
+            { type: "text-delta", id: "answer", delta: text },
+            { type: "text-end", id: "answer" }
+          ])
+        )
+      )
+  })
+)
+
+/** The reply to a conversation. Text has one form as a whole and another one in a stream. */
+const say = <Text>(
+  prompt: Prompt.Prompt,
+  write: (text: string) => ReadonlyArray<Text>
+): Array<Text | Response.ToolCallPartEncoded | Response.FinishPartEncoded> => {
+  const { answered, callCount, task } = hear(prompt)
+  const reply = next({ task, answered: (tool) => answered.get(tool) ?? [] })
+  return [...("answer" in reply ? write(reply.answer) : callsOf(reply.calls, callCount)), finish(reply)]
+}
+
+/** Reads a conversation: its last user message is the task, and the tool calls after it belong to that. */
+const hear = ({ content: messages }: Prompt.Prompt) => {
+  const start = messages.findLastIndex(({ role }) => role === "user")
+  const user = messages[start]
+  const text = user?.role === "user" ? user.content.map((part) => (part.type === "text" ? part.text : "")).join("") : ""
+  const calls = new Map<string, Prompt.ToolCallPart>()
+  const answered = new Map<string, Array<Answered>>()
+  for (const message of messages.slice(start + 1)) {
+    if (message.role !== "assistant" && message.role !== "tool") continue
+    for (const part of message.content) {
+      if (part.type === "tool-call") calls.set(part.id, part)
+      if (part.type !== "tool-result") continue
+      const { id, isFailure, name, result } = part
+      // the rules gave the arguments of every call themselves
+      const params = calls.get(id)?.params as Answered["params"]
+      const ofTool = answered.get(name) ?? []
+      ofTool.push({ params, isFailure, result })
+      answered.set(name, ofTool)
+    }
+  }
+  return { task: understand(text), answered, callCount: calls.size }
+}
+
+const callsOf = (calls: ReadonlyArray<Call>, first: number): ReadonlyArray<Response.ToolCallPartEncoded> =>
+  calls.map(({ params, tool }, i) => ({ type: "tool-call", id: `call-${first + i}`, name: tool, params }))
+
+const finish = (reply: Reply): Response.FinishPartEncoded => ({
+  type: "finish",
+  reason: "answer" in reply ? "stop" : "tool-calls",
+  usage: { inputTokens: {}, outputTokens: {} }
+})
