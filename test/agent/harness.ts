@@ -62,7 +62,9 @@ export const resultsOf = (call: ScriptedModel.ScriptedCall | undefined) =>
   call?.toolResults.map(({ id, isFailure, name, result }) => ({ id, name, isFailure, result }))
 
 /** A conversation in short: who said what. */
-export const outline = (call: ScriptedModel.ScriptedCall | undefined) =>
+export const outline = (
+  call: ScriptedModel.ScriptedCall | undefined
+): ReadonlyArray<{ readonly role: string; readonly content: string | ReadonlyArray<string> }> | undefined =>
   call?.prompt.content.map((message) => ({
     role: message.role,
     content:

@@ -125,7 +125,7 @@ describe("ScriptedModel", () => {
     })
   )
 
-  const squashed = <A>(effect: Effect.Effect<A, AiError.AiError>) =>
+  const squashed = <A, R>(effect: Effect.Effect<A, AiError.AiError, R>) =>
     Effect.flip(Effect.mapError(Effect.sandbox(effect), Cause.squash))
 
   it.effect("fails for a reason, after what it said in a stream", () =>

@@ -1,0 +1,125 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Agent, SubagentError } from "effect-subagent"
+import { AgentLoop, AgentRuntime } from "effect-subagent/agent"
+import { ScriptedModel } from "effect-subagent/testing"
+import * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { Add, calculator, handlers, kit, open, resultsOf, Shout } from "./harness.ts"
+
+describe("AgentRuntime.layer", () => {
+  it.effect("says what its agents honour", () =>
+    Effect.gen(function* () {
+      const { capabilities } = yield* Effect.provide(AgentRuntime.AgentRuntime, calculator([]))
+      assert.deepStrictEqual(capabilities, {
+        outputSchema: false,
+        depthLimit: true,
+        toolFilter: true,
+        systemPrompt: true,
+        usage: true,
+        content: ["image", "audio", "resource_link", "resource"]
+      })
+    })
+  )
+
+  it.effect("does without tools", () =>
+    Effect.gen(function* () {
+      const call = { name: "add", params: {} }
+      for (const options of [undefined, {}, { toolkit: Toolkit.empty }, { toolkit: undefined }]) {
+        const agent = yield* open(
+          AgentRuntime.layer(options).pipe(
+            Layer.provideMerge(ScriptedModel.layer([{ toolCalls: [call] }, { text: "I can't" }]))
+          )
+        )
+        assert.deepStrictEqual(yield* agent.turn("1 + 2?"), { stopReason: "completed" })
+        assert.deepStrictEqual(resultsOf((yield* agent.calls)[1]), [
+          {
+            id: "call-0-0",
+            name: "add",
+            isFailure: true,
+            result: 'There is no tool "add"; the tools there are: none'
+          }
+        ])
+      }
+    })
+  )
+
+  it.effect("takes merged toolkits", () =>
+    Effect.gen(function* () {
+      const toolkit = Toolkit.merge(kit, Toolkit.make(Tool.make("nod")))
+      const nod = Toolkit.make(Tool.make("nod")).toLayer({ nod: () => Effect.void })
+      const runtime = AgentRuntime.layer({ toolkit }).pipe(
+        Layer.provide([handlers, nod]),
+        Layer.provideMerge(
+          ScriptedModel.layer([
+            {
+              toolCalls: [
+                { name: "nod", params: {} },
+                { name: "add", params: { a: 1, b: 2 } }
+              ]
+            },
+            { text: "done" }
+          ])
+        )
+      )
+      const agent = yield* open(runtime)
+      yield* agent.turn("go")
+      assert.deepStrictEqual(
+        resultsOf((yield* agent.calls)[1])?.map(({ result }) => result),
+        [null, 3]
+      )
+    })
+  )
+
+  it.effect("opens no agent with a filter that names a tool there is not", () =>
+    Effect.gen(function* () {
+      const refused = yield* Effect.flip(
+        open(calculator([]), { toolFilters: [{ allow: ["gone"] }, { allow: ["add"], deny: ["shuot"] }] })
+      )
+      assert.deepStrictEqual(
+        refused,
+        SubagentError.fromReason(
+          new SubagentError.InvalidRequest({
+            issues: [
+              new SubagentError.RequestIssue({
+                path: ["toolFilter", "deny", 0],
+                message: 'There is no tool "shuot"; the tools there are: "add", "shout"'
+              })
+            ]
+          })
+        )
+      )
+    })
+  )
+
+  it.effect("keeps agents apart", () =>
+    Effect.gen(function* () {
+      const runtime = yield* Effect.provide(
+        AgentLoop.make({ toolkit: Toolkit.make(Add, Shout), systemPrompt: "be brief" }),
+        Layer.merge(
+          handlers,
+          ScriptedModel.layer(({ prompt }) => ({ text: `${prompt.content.length}` }))
+        )
+      )
+      const said: Array<string> = []
+      const opened = Effect.flatMap(Agent.root(), (agent) =>
+        runtime.open({
+          agent,
+          options: {},
+          toolFilters: [],
+          emit: (update) => {
+            if (update._tag === "Content" && update.block.type === "text") said.push(update.block.text)
+          }
+        })
+      )
+      const one = yield* opened
+      const other = yield* opened
+      const hello = [{ type: "text", text: "hello" }] as const
+      yield* one.turn(hello)
+      yield* one.turn(hello)
+      yield* other.turn(hello)
+      assert.deepStrictEqual(said, ["2", "4", "2"])
+    })
+  )
+})

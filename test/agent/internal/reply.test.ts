@@ -1,0 +1,97 @@
+import { assert, describe, it } from "@effect/vitest"
+import type { SubagentUpdate } from "effect-subagent"
+import * as Response from "effect/ai/Response"
+import { ReplyFold } from "../../../src/agent/internal/reply.ts"
+
+const folded = (...parts: ReadonlyArray<Response.AnyPart>) => {
+  const updates: Array<SubagentUpdate.UnstampedUpdate> = []
+  let ids = 0
+  const fold = new ReplyFold(
+    (update) => updates.push(update),
+    () => `id ${++ids}`
+  )
+  for (const part of parts) fold.add(part)
+  return { reply: fold.end(), updates }
+}
+
+const { makePart } = Response
+
+describe("a reply", () => {
+  it("without a finish has no known end and no usage", () => {
+    assert.deepStrictEqual(folded(), {
+      reply: { messages: [], calls: [], finishReason: "unknown", usage: {}, error: undefined },
+      updates: []
+    })
+  })
+
+  it("is one message, however much it says", () => {
+    const { updates } = folded(
+      makePart("text", { text: "here is" }),
+      makePart("file", { mediaType: "application/pdf", data: new Uint8Array([1]) }),
+      makePart("text", { text: "." })
+    )
+    assert.deepStrictEqual(updates, [
+      { _tag: "MessageStarted", messageId: "id 1" },
+      { _tag: "Content", messageId: "id 1", block: { type: "text", text: "here is" } },
+      {
+        _tag: "Content",
+        messageId: "id 1",
+        block: { type: "resource", resource: { uri: "cid:id 2", mimeType: "application/pdf", blob: "AQ==" } }
+      },
+      { _tag: "Content", messageId: "id 1", block: { type: "text", text: "." } }
+    ])
+  })
+
+  it("does not report what is empty", () => {
+    const { updates } = folded(
+      makePart("text", { text: "" }),
+      makePart("reasoning", { text: "" }),
+      makePart("text-start", { id: "1" }),
+      makePart("text-delta", { id: "1", delta: "" }),
+      makePart("reasoning-delta", { id: "2", delta: "" })
+    )
+    assert.deepStrictEqual(updates, [])
+  })
+
+  it("remembers text and reasoning that came bit by bit as one", () => {
+    const { reply, updates } = folded(
+      makePart("reasoning-start", { id: "1" }),
+      makePart("reasoning-delta", { id: "1", delta: "h" }),
+      makePart("reasoning-delta", { id: "1", delta: "m" }),
+      makePart("reasoning-end", { id: "1" }),
+      makePart("text-start", { id: "2" }),
+      makePart("text-delta", { id: "2", delta: "o" }),
+      makePart("text-delta", { id: "2", delta: "h" }),
+      makePart("text-end", { id: "2" })
+    )
+    assert.deepStrictEqual(
+      updates.map((update) => update._tag),
+      ["Thought", "Thought", "MessageStarted", "Content", "Content"]
+    )
+    const content = reply.messages[0]?.content
+    assert.deepStrictEqual(
+      Array.isArray(content) && content.map((part) => ("text" in part ? [part.type, part.text] : [])),
+      [
+        ["reasoning", "hm"],
+        ["text", "oh"]
+      ]
+    )
+  })
+
+  it("passes on what its provider reports to be wrong, even if that is nothing", () => {
+    assert.deepStrictEqual(folded(makePart("error", { error: undefined })).reply.error, { value: undefined })
+  })
+
+  it("ignores the result of a call that nobody made", () => {
+    const result = makePart("tool-result", {
+      id: "1",
+      name: "look",
+      isFailure: false,
+      result: "a hill",
+      encodedResult: "a hill",
+      providerExecuted: true,
+      preliminary: false
+    })
+    assert.deepStrictEqual(folded(result).updates, [])
+  })
+})

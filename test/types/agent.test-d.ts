@@ -1,0 +1,37 @@
+/** What a runtime asks for, by its toolkit. */
+import type { CurrentAgent } from "effect-subagent"
+import { AgentRuntime } from "effect-subagent/agent"
+import type * as LanguageModel from "effect/ai/LanguageModel"
+import * as Tool from "effect/ai/Tool"
+import * as Toolkit from "effect/ai/Toolkit"
+import type * as Context from "effect/Context"
+import type * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import { expectTypeOf } from "vitest"
+
+declare class Lamp extends Context.Service<Lamp, string>()("test/Lamp") {}
+declare const current: Context.Key<CurrentAgent.CurrentAgent, CurrentAgent.CurrentAgent["Service"]>
+declare const scope: Context.Key<Scope.Scope, Scope.Scope>
+declare const lamp: Context.Key<Lamp, string>
+
+type Runtime<R> = Layer.Layer<AgentRuntime.AgentRuntime, never, R>
+
+expectTypeOf(AgentRuntime.layer()).toEqualTypeOf<Runtime<LanguageModel.LanguageModel>>()
+expectTypeOf(AgentRuntime.layer({ toolkit: Toolkit.empty })).toEqualTypeOf<Runtime<LanguageModel.LanguageModel>>()
+
+const Look = Tool.make("look", { dependencies: [current, scope, lamp] })
+const kit = Toolkit.make(Look, Tool.make("nod"))
+expectTypeOf(AgentRuntime.layer({ toolkit: kit })).toEqualTypeOf<
+  Runtime<LanguageModel.LanguageModel | Tool.Handler<"look"> | Tool.Handler<"nod"> | Lamp>
+>()
+
+declare const bound: Effect.Success<typeof kit>
+expectTypeOf(AgentRuntime.layer({ toolkit: bound, maxTurns: 3 })).toEqualTypeOf<
+  Runtime<LanguageModel.LanguageModel | Lamp>
+>()
+
+// @ts-expect-error: not a toolkit
+AgentRuntime.layer({ toolkit: { tools: {} } })
+// @ts-expect-error: a misspelt option
+AgentRuntime.layer({ maxTurn: 3 })
