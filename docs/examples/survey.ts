@@ -15,10 +15,10 @@ import * as Argument from "effect/cli/Argument"
 import * as CliError from "effect/cli/CliError"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
-import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Path from "effect/Path"
+import * as Terminal from "effect/Terminal"
 import { tell } from "./survey/Journal.ts"
 import { printable } from "./survey/printable.ts"
 import { render, shortcomings } from "./survey/Report.ts"
@@ -39,13 +39,15 @@ const command = Command.make(
   },
   Effect.fnUntraced(function* ({ json, path }) {
     const { resolve } = yield* Path.Path
+    const { display } = yield* Terminal.Terminal
     // npm runs its scripts in the project's folder and tells where the user is
     const folder = resolve(process.env["INIT_CWD"] ?? process.cwd(), path)
     const done = yield* survey(folder).pipe(
       Effect.mapError((cause) => new CliError.UserError({ cause, userMessage: printable(cause.message) })),
       Effect.onInterrupt(() => tell("Interrupted: every agent has been stopped, and there is no report"))
     )
-    yield* Console.log(json ? JSON.stringify(done, undefined, 2) : render(done.folder, done.report))
+    // returns when it is written: an exit would cut off what a pipe has not taken yet
+    yield* display(`${json ? JSON.stringify(done, undefined, 2) : render(done.folder, done.report)}\n`)
     const missing = shortcomings(done.report).length
     if (missing > 0) {
       const userMessage = `The report is not complete: ${missing} problem${missing === 1 ? "" : "s"}`

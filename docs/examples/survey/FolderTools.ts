@@ -32,7 +32,7 @@ export const FileText = Schema.Struct({
   lines: Schema.Int,
   bytes: Schema.Int,
   binary: Schema.Boolean,
-  /** The beginning of the file, in whole lines; nothing of a binary one. */
+  /** The beginning of the file, in whole lines where it has any; nothing of a binary one. */
   text: Schema.String,
   isWhole: Schema.Boolean
 })
@@ -150,6 +150,9 @@ const explain = ({ reason }: PlatformError): string => {
 
 const textLimit = 256 * 1024
 
+/** A byte that no text has: a control character other than those that move or colour it. */
+const isBinary = (byte: number): boolean => byte < 7 || (byte > 13 && byte < 32 && byte !== 27)
+
 /** Counts the lines of a file and keeps its beginning. */
 class TextCount {
   private lines = 0
@@ -172,14 +175,14 @@ class TextCount {
   }
 
   result(): FileText {
-    const binary = this.beginning.includes(0)
+    const binary = this.beginning.some(isBinary)
     const isWhole = this.bytes <= this.beginning.length
     const text = binary ? "" : new TextDecoder().decode(this.beginning)
     return {
       lines: this.lines + (this.endsLine ? 0 : 1),
       bytes: this.bytes,
       binary,
-      text: isWhole ? text : text.slice(0, text.lastIndexOf("\n") + 1),
+      text: isWhole ? text : text.slice(0, text.lastIndexOf("\n") + 1 || text.length),
       isWhole
     }
   }

@@ -85,12 +85,15 @@ const renderTotals = ({ files, lines }: Totals): string => `${count(files, "file
 const count = (n: number, noun: string): string => `${n} ${noun}${n === 1 ? "" : "s"}`
 
 const renderFinding = ({ bytes = 0, exports, heading, kind, lines, note, path }: Finding): ReadonlyArray<string> => {
-  const about =
-    kind === "binary"
-      ? [`binary, ${count(bytes, "byte")}`]
-      : [exports && `exports ${exports.join(", ")}`, heading, kind === "link" ? `link to ${note}, not followed` : note]
+  const about: Record<Finding["kind"], ReadonlyArray<string | undefined>> = {
+    text: [exports && `exports ${exports.join(", ")}`, heading, note],
+    binary: [`binary, ${count(bytes, "byte")}`],
+    link: [`link to ${note}, not followed`],
+    other: [`${note}, not read`],
+    unread: [`not read: ${note}`]
+  }
   return [
     `  ${(lines === undefined ? "-" : String(lines)).padStart(7)}  ${printable(path)}`,
-    ...about.filter((line) => line !== undefined).map((line) => `           ${printable(line)}`)
+    ...about[kind].filter((line) => line !== undefined).map((line) => `           ${printable(line)}`)
   ]
 }

@@ -91,7 +91,7 @@ const findingOf = ({ isFailure, params, result }: Answered): Finding => {
   if (isFailure || !isFileText(result)) return { path, kind: "unread", note: String(result) }
   const { binary, bytes, isWhole, lines, text } = result
   if (binary) return { path, kind: "binary", lines, bytes }
-  const note = isWhole ? undefined : { note: `by its first ${text.length} characters` }
+  const note = isWhole ? undefined : { note: `only its first ${text.length} characters were looked at` }
   return { path, kind: "text", lines, bytes, ...describeText(path, text), ...note }
 }
 
