@@ -10,7 +10,7 @@ import { problems } from "../scripts/houseRules.ts"
 import * as Checks from "./docs/checks.ts"
 import { declarations } from "./docs/declarations.ts"
 import { anchors, fences, links, region } from "./docs/markdown.ts"
-import { allTitles, cited, titles, unproven, withProofs } from "./docs/proofs.ts"
+import { allTitles, cases, cited, titles, unproven, withProofs } from "./docs/proofs.ts"
 
 const root = path.resolve(import.meta.dirname, "..")
 const read = (file: string): string => fs.readFileSync(path.join(root, file), "utf8")
@@ -373,12 +373,20 @@ describe("the checks of the docs", () => {
     ])
   })
 
+  it("collect the cases of the conformance suite", () => {
+    const text =
+      'const all = [{ item: 4, title: "starts", run: () => {} }, { item: n, title: "b" }, { item: 4 }, { ...{ title: "c" } }]'
+    assert.deepStrictEqual(cases("src/c.ts", text), [{ file: "src/c.ts", title: "starts", items: [4] }])
+    const written = withProofs("<!-- tests 4 -->\n<!-- /tests -->", cases("src/c.ts", text))
+    assert.include(written, "- `src/c.ts`, the conformance suite\n  - starts\n")
+  })
+
   it("write the lists of the contract, and see where one is empty, missing or out of date", () => {
     const page = (nine: string) =>
       `## 4. A\n<!-- tests 4 -->\n<!-- /tests -->\n## 9. B\n<!-- tests 9 -->\n${nine}<!-- /tests -->\n`
     const written = withProofs(page("old\n"), tests)
     assert.include(written, "Proven by 2 tests")
-    assert.include(written, "- `test/b.test.ts`\n  - cancel (9) › stops (4)\n  - cancel (9) › stops … \\*twice\\*\n")
+    assert.include(written, "- `b.test.ts`\n  - cancel (9) › stops (4)\n  - cancel (9) › stops … \\*twice\\*\n")
     assert.strictEqual(withProofs(written, tests), written)
     assert.notStrictEqual(withProofs(written, tests.slice(1)), written)
     assert.deepStrictEqual(unproven(written, [4, 9]), [])

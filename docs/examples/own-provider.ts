@@ -52,19 +52,22 @@ export const layer = (
 ): Layer.Layer<never, SubagentError.SubagentError, Subagents.Subagents> => Subagents.add(make(name, connect))
 // #endregion
 
-/** A remote agent that answers in three pieces, loses a connection when it is told to, and works for ever if asked to wait. */
-export const fake: Connect = Effect.acquireRelease(
-  Effect.succeed<Connection>({
-    ask: (prompt) =>
-      prompt === "wait"
-        ? Stream.never
-        : prompt === "fail"
-          ? Stream.fail(new Lost({ why: "the line is dead" }))
-          : Stream.make("You said: ", prompt, "."),
-    stop: Effect.void
-  }),
-  () => Effect.void
-)
+/** A remote agent that repeats what it hears. It can be told to wait, to go on talking, and to lose the connection. */
+export const fake: Connect = Effect.succeed({
+  ask: (prompt) => {
+    switch (prompt) {
+      case "wait":
+        return Stream.never
+      case "go on":
+        return Stream.concat(Stream.make("Well, "), Stream.never)
+      case "fail":
+        return Stream.fail(new Lost({ why: "the line is dead" }))
+      default:
+        return Stream.make("You said: ", prompt)
+    }
+  },
+  stop: Effect.void
+})
 
 if (import.meta.main) {
   const program = Effect.gen(function* () {

@@ -4,7 +4,6 @@ import * as path from "node:path"
 import { type ESTree, parseSync, Visitor } from "vite"
 
 export interface Titled {
-  /** Relative to `test`. */
   readonly file: string
   /** With the titles of the blocks around it. */
   readonly title: string
@@ -72,14 +71,38 @@ const titleOf = (argument: ESTree.Node | undefined): string | undefined => {
   return argument.quasis.map(({ value }) => value.cooked ?? "").join("…")
 }
 
-/** All tests of a repository. */
-export const allTitles = (root: string): ReadonlyArray<Titled> =>
-  fs
-    .readdirSync(path.join(root, "test"), { recursive: true, encoding: "utf8" })
-    .map((file) => file.replaceAll(path.sep, "/"))
-    .filter((file) => file.endsWith(".test.ts"))
-    .toSorted()
-    .flatMap((file) => titles(file, fs.readFileSync(path.join(root, "test", file), "utf8")))
+/** The cases of the conformance suite in a file: what has an `item` and a `title`. */
+export const cases = (file: string, text: string): ReadonlyArray<Titled> => {
+  const found: Array<Titled> = []
+  new Visitor({
+    ObjectExpression: ({ properties }) => {
+      const valueOf = (name: string): ESTree.Node | undefined =>
+        properties.flatMap((property) =>
+          property.type === "Property" && property.key.type === "Identifier" && property.key.name === name
+            ? [property.value]
+            : []
+        )[0]
+      const item = valueOf("item")
+      const title = titleOf(valueOf("title"))
+      if (item?.type === "Literal" && typeof item.value === "number" && title !== undefined) {
+        found.push({ file, title, items: [item.value] })
+      }
+    }
+  }).visit(parseSync(file, text).program)
+  return found
+}
+
+/** All tests of a repository, and the cases that its conformance suite makes tests of. */
+export const allTitles = (root: string): ReadonlyArray<Titled> => {
+  const collect = (folder: string, ending: string, read: typeof titles) =>
+    fs
+      .readdirSync(path.join(root, folder), { recursive: true, encoding: "utf8" })
+      .map((file) => `${folder}/${file.replaceAll(path.sep, "/")}`)
+      .filter((file) => file.endsWith(ending))
+      .toSorted()
+      .flatMap((file) => read(file, fs.readFileSync(path.join(root, file), "utf8")))
+  return [...collect("test", ".test.ts", titles), ...collect("src/testing/internal", "Cases.ts", cases)]
+}
 
 const list = /(<!-- tests (\d+) -->\n)[\s\S]*?(<!-- \/tests -->)/g
 
@@ -90,7 +113,7 @@ export const withProofs = (contract: string, tests: ReadonlyArray<Titled>): stri
     if (proofs.length === 0) return `${open}${close}`
     const files = [...new Set(proofs.map(({ file }) => file))]
     const lines = files.flatMap((file) => [
-      `- \`test/${file}\``,
+      `- \`${file}\`${file.startsWith("src/") ? ", the conformance suite" : ""}`,
       ...proofs.filter((proof) => proof.file === file).map(({ title }) => `  - ${escaped(title)}`)
     ])
     const summary = `<details><summary>Proven by ${proofs.length} ${proofs.length === 1 ? "test" : "tests"}</summary>`
