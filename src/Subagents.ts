@@ -136,7 +136,8 @@ export const Options: Context.Reference<SubagentsOptions> = Context.Reference<Su
  */
 export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Effect.gen(function* () {
   const options = yield* Options
-  const providers = new Map<string, SubagentProvider>()
+  // capabilities are read once: a provider does not change while it is registered
+  const providers = new Map<string, Pick<SubagentProvider, "capabilities"> & { readonly provider: SubagentProvider }>()
   const events = FanOut.make<SubagentEvent>(options.eventCapacity)
   const announce = (event: SubagentEvent): void => events.publish(Object.freeze(event))
   const runs = Runs.make({ releaseTimeout: options.releaseTimeout, announce })
@@ -152,12 +153,11 @@ export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Eff
     }).pipe(Effect.andThen(Effect.sync(() => events.end())))
   )
 
-  const find = (name: string): Result.Result<SubagentProvider, SubagentErrorReason> => {
-    const provider = providers.get(name)
-    return provider === undefined
-      ? Result.fail(new ProviderNotFound({ name: describeUnknown(name), available: Array.from(providers.keys()) }))
-      : Result.succeed(provider)
-  }
+  const find = (name: string) =>
+    Result.fromNullishOr(
+      providers.get(name),
+      () => new ProviderNotFound({ name: describeUnknown(name), available: Array.from(providers.keys()) })
+    )
 
   const register = (provider: SubagentProvider) =>
     Effect.acquireRelease(
@@ -165,9 +165,9 @@ export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Eff
         const issues = checkProvider(provider)
         if (isClosed) return Effect.fail(fromReason(new RegistryClosed()))
         if (issues.length > 0) return Effect.fail(fromReason(new InvalidProvider({ issues })))
-        const { name } = provider
+        const { capabilities, name } = provider
         if (providers.has(name)) return Effect.fail(fromReason(new DuplicateProvider({ name })))
-        providers.set(name, provider)
+        providers.set(name, { provider, capabilities })
         announce({ type: "subagent/provider-added", provider: name })
         return Effect.succeed(name)
       }),
@@ -182,9 +182,9 @@ export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Eff
     Effect.withFiber((fiber) => {
       const refuse = (reason: SubagentErrorReason) => Effect.fail(fromReason(reason))
       if (isClosed) return refuse(new RegistryClosed())
-      const provider = find(name)
-      if (Result.isFailure(provider)) return refuse(provider.failure)
-      const { capabilities } = provider.success
+      const found = find(name)
+      if (Result.isFailure(found)) return refuse(found.failure)
+      const { capabilities, provider } = found.success
       const read = readRequest(request, capabilities)
       if (Result.isFailure(read)) return refuse(new InvalidRequest({ issues: read.failure }))
       const parent = read.success.parent
@@ -200,7 +200,8 @@ export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Eff
       if (Result.isFailure(placed)) return refuse(placed.failure)
       const clock = fiber.getRef(Clock.Clock)
       return startRun({
-        provider: provider.success,
+        name,
+        provider,
         read: read.success,
         place: placed.success,
         owner,
@@ -213,7 +214,10 @@ export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Eff
 
   return Subagents.of({
     register,
-    get: (name) => Effect.suspend(() => Effect.mapError(Effect.fromResult(find(name)), fromReason)),
+    get: (name) =>
+      Effect.suspend(() =>
+        Effect.fromResult(Result.mapBoth(find(name), { onFailure: fromReason, onSuccess: ({ provider }) => provider }))
+      ),
     list: Effect.sync(() => Array.from(providers.keys())),
     // the request's schema types the result: `startRun` decodes with that very schema
     start: start as Subagents["Service"]["start"],

@@ -82,12 +82,12 @@ export const make = (options: {
   readonly releaseTimeout: Duration.Input
   readonly announce: (event: SubagentEvent) => void
 }): Runs => {
-  const runs = new Map<string, Run>()
+  const runs = new Set<Run>()
   const agents = new Map<string, Run>()
   const sessions = new Map<string, Run>()
 
   const accept = (run: Run): void => {
-    runs.set(run.lineage.runId, run)
+    runs.add(run)
     agents.set(run.lineage.id, run)
     sessions.set(run.header.id, run)
     run.owner?.children.add(run)
@@ -95,10 +95,14 @@ export const make = (options: {
   }
 
   const forget = (run: Run): void => {
-    runs.delete(run.lineage.runId)
-    agents.delete(run.lineage.id)
-    sessions.delete(run.header.id)
+    runs.delete(run)
     run.owner?.children.delete(run)
+  }
+
+  /** As long as a child is not quiet, it is known as what it is: what it still starts is not a root's. */
+  const forgetAgent = (run: Run): void => {
+    if (agents.get(run.lineage.id) === run) agents.delete(run.lineage.id)
+    if (sessions.get(run.header.id) === run) sessions.delete(run.header.id)
   }
 
   const fix = (run: Run, verdict: Verdict): void => {
@@ -161,7 +165,14 @@ export const make = (options: {
       const released = (run.released = Deferred.makeUnsafe<void>())
       abort(run, cause)
       return Effect.ensuring(
-        cleanUp(run, quiet(run, exit), () => whatLivesOf(run)),
+        cleanUp(
+          run,
+          Effect.ensuring(
+            quiet(run, exit),
+            Effect.sync(() => forgetAgent(run))
+          ),
+          () => whatLivesOf(run)
+        ),
         Effect.suspend(() => {
           forget(run)
           Deferred.doneUnsafe(released, Exit.void)
@@ -175,15 +186,16 @@ export const make = (options: {
     run.children.size === 0
       ? Scope.close(run.scope, exit)
       : Effect.all(
+          // the children first: a scope that fails to close at once must not keep them from being released
           [
-            Scope.close(run.scope, exit),
-            ...Array.from(run.children, (child) => release(child, { _tag: "Parent", runId: run.lineage.runId }, exit))
+            ...Array.from(run.children, (child) => release(child, { _tag: "Parent", runId: run.lineage.runId }, exit)),
+            Scope.close(run.scope, exit)
           ],
           { concurrency: "unbounded", discard: true }
         )
 
   return {
-    all: () => runs.values(),
+    all: () => runs,
     of: (agentId, sessionId) => agents.get(agentId) ?? sessions.get(sessionId),
     accept,
     conclude,

@@ -10,6 +10,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import { constVoid } from "effect/Function"
 import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import type { AgentId } from "../Agent.ts"
@@ -31,6 +32,8 @@ import { errorOf, fault, judge } from "./verdict.ts"
 
 /** All that a start needs to know. */
 export interface Start {
+  /** The name it was registered under. */
+  readonly name: string
   readonly provider: SubagentProvider
   readonly read: ReadRequest
   readonly place: Place
@@ -59,24 +62,30 @@ const outputSpec = (schema: SchemaSpec): OutputSpec => {
   return spec
 }
 
-/** What of a provider's answer makes a session. */
-const isSession = (session: unknown): session is ChildSession =>
-  Predicate.isObject(session) && Effect.isEffect(session["turn"])
+/** What of a provider's answer makes a session, each field read once; nothing, if it is none. */
+const readSession = (answer: unknown): ChildSession | undefined =>
+  Result.getOrUndefined(
+    Result.try(() => {
+      const { id, turn } = answer as ChildSession
+      return Effect.isEffect(turn) ? { turn, ...(id !== undefined && { id }) } : undefined
+    })
+  )
 
 /** Why a start came to nothing, now that it could be accepted; nothing, if it can. */
 const refusalOf = (
-  { isClosed, owner, provider, read }: Start,
-  started: Exit.Exit<ChildSession, SubagentError> | undefined
+  { isClosed, name, owner, read }: Start,
+  started: Exit.Exit<ChildSession, SubagentError> | undefined,
+  session: ChildSession | undefined
 ): SubagentError | undefined => {
   if (started === undefined || read.signal?.aborted === true) {
-    return fromReason(new AbortedBeforeStart({ provider: provider.name }))
+    return fromReason(new AbortedBeforeStart({ provider: name }))
   }
   if (Exit.isFailure(started)) {
     return Cause.hasInterruptsOnly(started.cause)
-      ? fault(provider.name, "its start interrupted itself")
-      : errorOf(provider.name, started.cause)
+      ? fault(name, "its start interrupted itself")
+      : errorOf(name, started.cause)
   }
-  if (!isSession(started.value)) return fault(provider.name, "its start gave something that is not a session")
+  if (session === undefined) return fault(name, "its start gave something that is not a session")
   if (owner?.verdict !== undefined) {
     return fromReason(new ParentSettled({ parentId: read.parent.id, parentRunId: owner.lineage.runId }))
   }
@@ -84,9 +93,12 @@ const refusalOf = (
 }
 
 /** The name a child has on its own side, if it is one, and nobody else's. */
-const ownId = (session: ChildSession, runs: Runs): AgentId | undefined =>
-  Predicate.isString(session.id) && session.id.trim() !== "" && runs.of(session.id, session.id) === undefined
-    ? (session.id as AgentId)
+const ownId = ({ id }: ChildSession, { place, read, runs }: Start): AgentId | undefined =>
+  Predicate.isString(id) &&
+  id.trim() !== "" &&
+  ![read.parent.id, read.parent.header.id, place.lineage.rootId].includes(id) &&
+  runs.of(id, id) === undefined
+    ? (id as AgentId)
     : undefined
 
 /** Starts a run in the caller's scope. */
@@ -97,9 +109,9 @@ const accept = Effect.fnUntraced(function* (
   start: Start,
   restore: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
 ) {
-  const { owner, place, provider, read, runs } = start
+  const { name, owner, place, provider, read, runs } = start
   const { signal } = read
-  if (signal?.aborted === true) return yield* fromReason(new AbortedBeforeStart({ provider: provider.name }))
+  if (signal?.aborted === true) return yield* fromReason(new AbortedBeforeStart({ provider: name }))
   const callerScope = yield* Effect.scope
   const approver = (yield* Approvals) ?? owner?.approver
   const scope = Scope.makeUnsafe()
@@ -137,21 +149,21 @@ const accept = Effect.fnUntraced(function* (
       ? Exit.succeed(starting.pollUnsafe())
       : yield* Effect.exit(restore(Effect.raceFirst(Fiber.await(starting), Deferred.await(abortedEarly))))
   const started = Exit.isSuccess(waited) ? waited.value : undefined
-  const refusal = Exit.isSuccess(waited) ? refusalOf(start, started) : undefined
-  if (started === undefined || Exit.isFailure(started) || Exit.isFailure(waited) || refusal !== undefined) {
+  const session = started !== undefined && Exit.isSuccess(started) ? readSession(started.value) : undefined
+  const refusal = Exit.isSuccess(waited) ? refusalOf(start, started, session) : undefined
+  if (session === undefined || Exit.isFailure(waited) || refusal !== undefined) {
     forgetSignal()
     const exit = refusal === undefined ? (waited as Exit.Exit<never>) : Exit.fail(refusal)
     const cleaning = Effect.andThen(Fiber.interrupt(starting), Scope.close(scope, exit))
-    yield* runs.cleanUp({ provider: provider.name, lineage: place.lineage }, cleaning, () => "its start has not ended")
+    yield* runs.cleanUp({ provider: name, lineage: place.lineage }, cleaning, () => "its start has not ended")
     return yield* exit
   }
-  const session = started.value
-  const id = ownId(session, runs)
+  const id = ownId(session, start)
   const accepted: Run = (run = {
     lineage: id === undefined ? place.lineage : Object.freeze({ ...place.lineage, id }),
     policy: place.policy,
     header: place.header,
-    provider: provider.name,
+    provider: name,
     since: start.now(),
     approver,
     log,
@@ -173,7 +185,7 @@ const accept = Effect.fnUntraced(function* (
   )
   if (accepted.verdict === undefined) {
     accepted.turn = yield* Effect.suspend(() => session.turn).pipe(
-      Effect.flatMap((outcome) => judge(provider.name, outcome, log.fold, output)),
+      Effect.flatMap((outcome) => judge(name, outcome, log.fold, output)),
       inRun,
       Effect.forkIn(scope, { startImmediately: true })
     )
@@ -184,7 +196,7 @@ const accept = Effect.fnUntraced(function* (
   return Object.freeze<SubagentRun>({
     id: accepted.lineage.id,
     runId: accepted.lineage.runId,
-    provider: provider.name,
+    provider: name,
     header: accepted.header,
     result: Deferred.await(accepted.done),
     cancel: (reason) => Effect.sync(() => runs.abort(accepted, callerCause(reason))),

@@ -8,7 +8,7 @@ describe("makeId", () => {
     Effect.gen(function* () {
       const two = Random.Random.pipe(Effect.map((random) => [makeId(random), makeId(random)] as const))
       const [a, b] = yield* Random.withSeed(two, "seed")
-      assert.match(a, /^[0-9a-f]{32}$/)
+      assert.match(a, /[0-9a-f]{32}$/)
       assert.notStrictEqual(a, b)
       assert.deepStrictEqual(yield* Random.withSeed(two, "seed"), [a, b])
       assert.notDeepEqual(yield* Random.withSeed(two, "other"), [a, b])
