@@ -3,5 +3,6 @@
  *
  * @since 0.1.0
  */
+export * as ProviderConformance from "./ProviderConformance.ts"
 export * as ScriptedModel from "./ScriptedModel.ts"
 export * as ScriptedProvider from "./ScriptedProvider.ts"
