@@ -63,10 +63,14 @@ export const outcomeOfError = (error: unknown): ChildOutcome => {
       retryable: isRetryable,
       ...(retryAfter === undefined ? undefined : { retryAfter: Duration.toMillis(retryAfter) }),
       ...(status === undefined ? undefined : { status }),
-      message: describeUnknown(reason)
+      message: oneLine(describeUnknown(reason))
     }
   }
 }
+
+/** What an adapter says about an error, without what an address may give away: a user's name, a key in its query. */
+const oneLine = (text: string): string =>
+  text.replace(/(https?:\/\/)(?:[^\s/@]*@)?([^\s?#)]*)[^\s)]*/g, "$1$2").replace(/\s+/g, " ")
 
 /** The HTTP status, also where a provider's adapter has told it by the reason alone. */
 const statusOf = (reason: AiError.AiErrorReason): number | undefined => {

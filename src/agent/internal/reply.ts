@@ -49,7 +49,24 @@ export class ReplyFold {
     this.freshId = freshId
   }
 
-  add(part: Response.AnyPart): void {
+  add(parts: ReadonlyArray<Response.AnyPart>): this {
+    for (const part of parts) this.addPart(part)
+    return this
+  }
+
+  /** The reply, once all its parts have come. */
+  end(): Reply {
+    for (const id of this.executing) this.emit({ _tag: "ToolCall", id, status: "completed" })
+    return {
+      messages: assistantMessages(this.parts),
+      calls: this.calls,
+      finishReason: this.finish?.reason ?? "unknown",
+      usage: this.finish === undefined ? {} : usageOf(this.finish.usage),
+      error: this.error
+    }
+  }
+
+  private addPart(part: Response.AnyPart): void {
     switch (part.type) {
       case "text":
         if (part.text !== "") this.say(text(part.text))
@@ -80,18 +97,6 @@ export class ReplyFold {
         break
     }
     this.parts.push(part)
-  }
-
-  /** The reply, once all its parts have come. */
-  end(): Reply {
-    for (const id of this.executing) this.emit({ _tag: "ToolCall", id, status: "completed" })
-    return {
-      messages: assistantMessages(this.parts),
-      calls: this.calls,
-      finishReason: this.finish?.reason ?? "unknown",
-      usage: this.finish === undefined ? {} : usageOf(this.finish.usage),
-      error: this.error
-    }
   }
 
   private say(block: ContentBlock): void {

@@ -409,6 +409,23 @@ describe("the end of a turn", () => {
     )
   }
 
+  it.effect("is an error of the agent's own when a model throws", () =>
+    Effect.gen(function* () {
+      const thrower = () => {
+        throw new Error("out of order")
+      }
+      const scripted = ScriptedModel.layer([])
+      const broken = Layer.effect(
+        LanguageModel.LanguageModel,
+        Effect.map(LanguageModel.LanguageModel, (model) => ({ ...model, generateText: thrower }))
+      )
+      const agent = yield* open(
+        Layer.merge(AgentRuntime.layer().pipe(Layer.provide(Layer.provide(broken, scripted))), scripted)
+      )
+      assert.deepStrictEqual(yield* agent.turn("hello"), { stopReason: "error", failure: failure("out of order") })
+    })
+  )
+
   it.effect("is an error when a stream reports one", () =>
     Effect.gen(function* () {
       const reported = { type: "error", error: "overloaded" }
@@ -440,6 +457,26 @@ describe("an agent", () => {
         { role: "user", content: ["one"] },
         { role: "assistant", content: ["answer 0"] },
         { role: "user", content: ["two"] }
+      ])
+    })
+  )
+
+  it.effect("lets a turn go that is interrupted while it waits", () =>
+    Effect.gen(function* () {
+      const agent = yield* open(calculator([{ text: "one", delay: "1 second" }, { text: "three" }]))
+      const first = yield* Effect.forkChild(agent.turn("one"), { startImmediately: true })
+      const second = yield* Effect.forkChild(agent.turn("two"), { startImmediately: true })
+      const third = yield* Effect.forkChild(agent.turn("three"), { startImmediately: true })
+      yield* Fiber.interrupt(second)
+      yield* TestClock.adjust("999 millis")
+      assert.strictEqual((yield* agent.calls).length, 1)
+      yield* TestClock.adjust("1 millis")
+      yield* Fiber.join(first)
+      yield* Fiber.join(third)
+      assert.deepStrictEqual(outline((yield* agent.calls)[1]), [
+        { role: "user", content: ["one"] },
+        { role: "assistant", content: ["one"] },
+        { role: "user", content: ["three"] }
       ])
     })
   )

@@ -66,6 +66,19 @@ describe("the outcome of a failed model call", () => {
     assert.deepStrictEqual(outcomeOfError("out of order"), outcome)
   })
 
+  it("is one line that gives no secret of an address away", () => {
+    const { failure } = failing(
+      new AiError.NetworkError({
+        reason: "InvalidUrlError",
+        method: "POST",
+        url: "https://me:secret@acme.test/v1/models?key=secret#secret"
+      })
+    )
+    assert.include(failure?.message, "(POST https://acme.test/v1/models) Verify")
+    assert.notInclude(failure?.message, "secret")
+    assert.notInclude(failure?.message, "\n")
+  })
+
   it("is bounded", () => {
     const long = failing(new AiError.InternalProviderError({ description: "x".repeat(100_000) }))
     assert.isBelow(long.failure?.message?.length ?? Infinity, 1100)

@@ -117,10 +117,15 @@ describe("a tool that needs an approval", () => {
       "approver-failed",
       "approver-failed: it needs an approval and asking for one failed; nobody decided"
     ],
+    [
+      () => Effect.interrupt,
+      "approver-failed",
+      "approver-failed: it needs an approval and asking for one failed; nobody decided"
+    ],
     [() => Effect.never, "timed-out", "timed-out: it needs an approval and no answer came in time; nobody decided"]
   ]
-  for (const [decide, outcome, reason] of refusals) {
-    it.effect(`is not executed and says so truly: ${outcome}`, () =>
+  for (const [index, [decide, outcome, reason]] of refusals.entries()) {
+    it.effect(`is not executed and says so truly: ${outcome} (${index})`, () =>
       Effect.gen(function* () {
         const agent = yield* dangerous(true)
         const fiber = yield* Effect.forkChild(

@@ -10,8 +10,7 @@ const folded = (...parts: ReadonlyArray<Response.AnyPart>) => {
     (update) => updates.push(update),
     () => `id ${++ids}`
   )
-  for (const part of parts) fold.add(part)
-  return { reply: fold.end(), updates }
+  return { reply: fold.add(parts).end(), updates }
 }
 
 const { makePart } = Response
