@@ -7,12 +7,11 @@
  *
  * @since 0.1.0
  */
-import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
+import { describeCause } from "./internal/describe.ts"
 import type { Lineage } from "./SubagentProvider.ts"
 
 /**
@@ -84,18 +83,19 @@ export const ask = (request: ApprovalRequest): Effect.Effect<ApprovalOutcome> =>
     approver === undefined ? Effect.succeed("no-approver") : askOf(approver, request)
   )
 
-const askOf = Effect.fnUntraced(function* (approver: Approver, request: ApprovalRequest) {
-  const decided = yield* Effect.suspend(() => approver.decide(request)).pipe(
-    Effect.timeoutOption(approver.timeout ?? Duration.minutes(10)),
-    Effect.exit
+const askOf = (approver: Approver, request: ApprovalRequest): Effect.Effect<ApprovalOutcome> =>
+  Effect.suspend(() => Effect.timeoutOption(approver.decide(request), approver.timeout ?? Duration.minutes(10))).pipe(
+    Effect.map(
+      Option.match({
+        onNone: (): ApprovalOutcome => "timed-out",
+        onSome: (decision): ApprovalOutcome => (decision === "approved" ? "approved" : "denied")
+      })
+    ),
+    // also one that interrupts itself: whoever asks has not been interrupted if this is reached
+    Effect.catchCause((cause) =>
+      Effect.as(
+        Effect.logWarning(`An approver failed; the tool call is denied: ${describeCause(cause)}`),
+        "approver-failed" as const
+      )
+    )
   )
-  if (Exit.isFailure(decided)) {
-    if (Cause.hasInterruptsOnly(decided.cause)) return yield* Effect.failCause(decided.cause as Cause.Cause<never>)
-    yield* Effect.logWarning("An approver failed; the tool call is denied", decided.cause)
-    return "approver-failed"
-  }
-  return Option.match(decided.value, {
-    onNone: (): ApprovalOutcome => "timed-out",
-    onSome: (decision): ApprovalOutcome => (decision === "approved" ? "approved" : "denied")
-  })
-})

@@ -20,7 +20,7 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { checkOptions } from "./internal/checkOptions.ts"
 import { checkProvider } from "./internal/checkProvider.ts"
-import { describeUnknown } from "./internal/describe.ts"
+import { describeCause, describeUnknown } from "./internal/describe.ts"
 import * as FanOut from "./internal/fanOut.ts"
 import { place } from "./internal/place.ts"
 import { readRequest } from "./internal/readRequest.ts"
@@ -228,8 +228,10 @@ export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Eff
       Effect.flatMap(events.subscribe([]), (queue) =>
         Queue.take(queue).pipe(
           Effect.flatMap((event) =>
-            Effect.suspend(() => listener(event)).pipe(
-              Effect.catchCause((cause) => Effect.logWarning("A listener of subagent events failed", cause))
+            heardBy(listener, event).pipe(
+              Effect.catchCause((cause) =>
+                Effect.logWarning(`A listener of subagent events failed: ${describeCause(cause)}`)
+              )
             )
           ),
           Effect.forever,
@@ -245,6 +247,16 @@ export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Eff
     )
   })
 })
+
+/** What is no effect would end the fiber that runs it, and the listener would hear nothing any more. */
+const heardBy = <R>(
+  listener: (event: SubagentEvent) => Effect.Effect<unknown, unknown, R>,
+  event: SubagentEvent
+): Effect.Effect<unknown, unknown, R> =>
+  Effect.suspend(() => {
+    const heard = listener(event)
+    return Effect.isEffect(heard) ? heard : Effect.die("it gave no effect")
+  })
 
 /**
  * The service, as a layer. It needs nothing, and releasing it releases every run.
