@@ -99,7 +99,7 @@ export interface Options<R = never> {
   readonly cwd?: string | undefined
   /**
    * Looks at the provider's own side, so that what leaks or goes on behind the seam's back is seen. Without it the
-   * suite sees only what the seam sees.
+   * suite sees only what the seam sees. If an end takes a moment to show there, it waits for that moment.
    */
   readonly world?: Effect.Effect<World, never, R> | undefined
   /**

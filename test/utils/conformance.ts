@@ -38,7 +38,7 @@ export const failures = async <R, E>(
   layer: Layer.Layer<Subagents.Subagents | R, E>,
   options: Omit<ProviderConformance.Options<R>, "describe" | "it" | "print">
 ) => {
-  const { tests } = register(layer, { ...options, print: () => {} })
+  const { tests } = register(layer, { timeout: "20 seconds", ...options, ...mute })
   const ends = await Promise.all(
     tests
       .filter(({ skipped }) => !skipped)

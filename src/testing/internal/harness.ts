@@ -74,8 +74,6 @@ export interface Seen {
   turns: number
   /** How the turn ended, once it has. */
   readonly turn: Deferred.Deferred<Exit.Exit<ChildOutcome, SubagentError>>
-  /** How many updates came after the turn had ended. */
-  late: number
 }
 
 /** A provider under observation. */
@@ -96,13 +94,9 @@ export const observe = (
 ): Observed => {
   const seen: Array<Seen> = []
   const start: SubagentProvider["start"] = (placed) => {
-    const noted: Seen = { placed, opened: Deferred.makeUnsafe(), turns: 0, turn: Deferred.makeUnsafe(), late: 0 }
+    const noted: Seen = { placed, opened: Deferred.makeUnsafe(), turns: 0, turn: Deferred.makeUnsafe() }
     seen.push(noted)
-    const emit: PlacedRequest["emit"] = (update) => {
-      if (Deferred.isDoneUnsafe(noted.turn)) noted.late++
-      placed.emit(update)
-    }
-    return Effect.flatMap(provider.start(Object.freeze({ ...placed, emit })), (session) => {
+    return Effect.flatMap(provider.start(placed), (session) => {
       Deferred.doneUnsafe(noted.opened, Exit.void)
       const turn = Effect.suspend(() => {
         noted.turns++
