@@ -137,16 +137,9 @@ export const layer = (
     })
   )
 
-const explain = ({ reason }: PlatformError): string => {
-  switch (reason._tag) {
-    case "NotFound":
-      return "there is no such file or folder"
-    case "PermissionDenied":
-      return "there is no permission to read it"
-    default:
-      return reason.description ?? reason.message
-  }
-}
+/** The system's own words, without its path: whoever asked knows which one it was. */
+const explain = ({ reason }: PlatformError): string =>
+  reason.cause instanceof Error ? reason.cause.message.replace(/, \w+ '[^]*$/, "") : reason.message
 
 const textLimit = 256 * 1024
 
