@@ -41,7 +41,7 @@ const say = <Text>(
   return [...("answer" in reply ? write(reply.answer) : callsOf(reply.calls, callCount)), finish(reply)]
 }
 
-/** Reads a conversation: its last user message is the task, and the tool calls after it belong to that. */
+/** A conversation as the rules see it: its last user message is the task, what follows are the tool calls of that task. */
 const hear = ({ content: messages }: Prompt.Prompt) => {
   const start = messages.findLastIndex(({ role }) => role === "user")
   const user = messages[start]

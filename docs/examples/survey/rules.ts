@@ -28,13 +28,16 @@ export interface Answered {
 
 /** The conversation so far. */
 export interface Talk {
-  readonly task: Task
+  /** Nothing if the model does not understand what it is asked. */
+  readonly task: Task | undefined
   readonly answered: (tool: Call["tool"]) => ReadonlyArray<Answered>
 }
 
 /** What to do next, given all that has been said and done. */
 export const next = (talk: Talk): Reply => {
-  switch (talk.task._tag) {
+  switch (talk.task?._tag) {
+    case undefined:
+      return { answer: "I can tell what is in a folder, and nothing else." }
     case "Whole":
       return surveyWhole(talk)
     case "Folder":
@@ -47,8 +50,7 @@ export const next = (talk: Talk): Reply => {
 const surveyWhole = (talk: Talk): Reply => {
   const listing = talk.answered("list_files")[0]
   if (!listing) return { calls: [{ tool: "list_files", params: { path: ".", recursive: false } }] }
-  if (listing.isFailure)
-    return answer(Report, makeReport([], [`The folder can't be listed: ${String(listing.result)}`]))
+  if (listing.isFailure) return answer(Report, makeReport([], [`The folder: ${String(listing.result)}`]))
   const entries = entriesOf(listing)
   const folders = entries.filter(({ kind }) => kind === "folder")
   const tasks: ReadonlyArray<Task> = [

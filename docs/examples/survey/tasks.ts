@@ -39,10 +39,11 @@ export const ask = (task: Task): string => {
   }
 }
 
-/** The task that a prompt of `ask` is about. */
-export const understand = (prompt: string): Task => {
-  const folder = /^Report on (every file|the files directly) in the folder (".*")/.exec(prompt)
+/** The task that a prompt of `ask` is about. Of any other prompt: nothing. */
+export const understand = (prompt: string): Task | undefined => {
+  if (prompt === question) return { _tag: "Whole" }
+  const folder = /^Report on (every file|the files directly) in the folder ("[^]*")/.exec(prompt)
   if (folder) return { _tag: "Folder", path: JSON.parse(folder[2]!), recursive: folder[1] === "every file" }
-  const files = /^Report on these files: (\[.*\])/.exec(prompt)
-  return files ? { _tag: "Files", paths: JSON.parse(files[1]!) } : { _tag: "Whole" }
+  const files = /^Report on these files: (\[[^]*\])$/.exec(prompt)
+  return files ? { _tag: "Files", paths: JSON.parse(files[1]!) } : undefined
 }
