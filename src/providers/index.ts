@@ -3,4 +3,4 @@
  *
  * @since 0.1.0
  */
-export type {}
+export * as SpawnProvider from "./SpawnProvider.ts"
