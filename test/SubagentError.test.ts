@@ -41,6 +41,7 @@ const table: ReadonlyArray<readonly [E.SubagentErrorReason, E.SubagentErrorCode,
   ],
   [new E.HistoryUnavailable({ agentId: "a" }), "HISTORY_UNAVAILABLE", 'The history of agent "a" is not known here'],
   [new E.ProviderFault({ provider: "x", detail: "boom" }), "PROVIDER_FAULT", 'Provider "x" is at fault: boom'],
+  [new E.DuplicateTool({ name: "t" }), "DUPLICATE_TOOL", 'There are two tools named "t"'],
   [
     new E.RegistryClosed(),
     "REGISTRY_CLOSED",
@@ -65,7 +66,7 @@ describe("SubagentError [seed 15]", () => {
 
   it("has a code of its own for each reason", () => {
     const tags = new Set(table.map(([reason]) => reason._tag))
-    assert.strictEqual(tags.size, 12)
+    assert.strictEqual(tags.size, 13)
     assert.strictEqual(new Set(table.map(([, code]) => code)).size, tags.size)
   })
 

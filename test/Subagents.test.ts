@@ -368,7 +368,6 @@ describe("listeners (6)", () => {
             throw new Error("boom")
           },
           throwsUnprintable: () => {
-            // oxlint-disable-next-line typescript/only-throw-error -- anything can be thrown
             throw unprintable
           },
           dies: () => Effect.die(new Error("boom")),
@@ -523,7 +522,7 @@ describe("the live table", () => {
           yield* TestClock.adjust(500)
           const second = yield* seam.start("p", request)
           const live = yield* seam.live
-          assert.deepStrictEqual(live.map(({ cancel, ...rest }) => rest) as unknown, [
+          assert.deepStrictEqual(live.map(({ cancel: _cancel, ...rest }) => rest) as unknown, [
             {
               id: first.id,
               runId: first.runId,

@@ -19,15 +19,8 @@ export const issuesOf = (
   error: Schema.SchemaError,
   under: ReadonlyArray<string | number> = []
 ): ReadonlyArray<RequestIssue> =>
-  format(error.issue).issues.map(({ message, path }) =>
-    issueAt(
-      [
-        ...under,
-        ...(path ?? []).map((segment) => {
-          const key = Predicate.isObject(segment) ? (segment["key"] as PropertyKey) : (segment as PropertyKey)
-          return Predicate.isNumber(key) ? key : String(key)
-        })
-      ],
-      message
-    )
-  )
+  format(error.issue).issues.map(({ message, path }) => {
+    // Standard Schema allows for more; this formatter always gives a path, and it gives plain keys
+    const keys = path as ReadonlyArray<PropertyKey>
+    return issueAt([...under, ...keys.map((key) => (Predicate.isNumber(key) ? key : String(key)))], message)
+  })

@@ -86,13 +86,7 @@ describe("the output (14)", () => {
     const picture: Update = { _tag: "Content", messageId: "m", block: image }
     assert.deepStrictEqual(
       foldOf(content("a", "m"), content("b", "m"), annotated, content("c", "m"), picture, picture).output(),
-      [
-        { type: "text", text: "ab" },
-        (annotated as SubagentUpdate.Content).block,
-        { type: "text", text: "c" },
-        image,
-        image
-      ]
+      [{ type: "text", text: "ab" }, annotated.block, { type: "text", text: "c" }, image, image]
     )
   })
 

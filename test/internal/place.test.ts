@@ -30,12 +30,12 @@ const placed = ({ capabilities = all, maxDepth = 3, parent, request = {} }: Opti
 const passed = (options: Options) => Result.getOrThrow(placed(options))
 const refused = (options: Options) => {
   const result = placed(options)
-  return Result.isFailure(result) ? { ...result.failure } : assert.fail("it passed")
+  return Result.isFailure(result) ? Object.assign({}, result.failure) : assert.fail("it passed")
 }
 const known = (
   depth: number,
   policy: { readonly maxDepth?: number; readonly toolFilters?: ReadonlyArray<SubagentRequest.ToolFilter> } = {},
-  verdict: KnownParent["verdict"] = undefined
+  verdict?: KnownParent["verdict"]
 ): KnownParent => ({
   lineage: {
     id: "child" as Agent.AgentId,
@@ -80,7 +80,7 @@ describe("capabilities (3)", () => {
       "content:image",
       "content:audio"
     ]
-    assert.deepStrictEqual(refused({ capabilities: nothing, request: everything }) as object, {
+    assert.deepStrictEqual<unknown>(refused({ capabilities: nothing, request: everything }), {
       _tag: "UnsupportedCapability",
       provider: "p",
       capability: "outputSchema",
@@ -192,7 +192,7 @@ describe("the order of the checks (3)", () => {
     const capabilities = { ...all, outputSchema: false, toolFilter: false }
     const request = { outputSchema: Schema.String }
     assert.deepInclude(refused({ capabilities, parent: settled, request }), { missing: ["outputSchema"] })
-    assert.deepStrictEqual(refused({ capabilities, parent: settled }) as object, {
+    assert.deepStrictEqual<unknown>(refused({ capabilities, parent: settled }), {
       _tag: "ParentSettled",
       parentId: "root",
       parentRunId: "child-run"
@@ -207,7 +207,7 @@ describe("the place of a run", () => {
   it("is a fresh, frozen value below a root", () => {
     const parent = { id: "a", session: { header: { id: "s", cwd: "/c", parentSession: "other" } } }
     const { header, lineage } = passed({ request: { parent, label: "l" } })
-    assert.deepStrictEqual(lineage as object, {
+    assert.deepStrictEqual(lineage, {
       id: lineage.id,
       runId: lineage.runId,
       parentId: "a",
@@ -215,7 +215,7 @@ describe("the place of a run", () => {
       depth: 1,
       label: "l"
     })
-    assert.deepStrictEqual(header as object, { id: header.id, cwd: "/c", parentSession: "s", delegationDepth: 1 })
+    assert.deepStrictEqual<unknown>(header, { id: header.id, cwd: "/c", parentSession: "s", delegationDepth: 1 })
     assert.strictEqual(new Set([lineage.id, lineage.runId, header.id]).size, 3)
     assert.isTrue(Object.isFrozen(lineage) && Object.isFrozen(header))
   })

@@ -77,7 +77,7 @@ describe("a request that passes", () => {
     request.toolFilter.allow.push("c")
     request.toolFilter.deny.pop()
     const { agentOptions, prompt, toolFilter } = checked
-    assert.deepStrictEqual({ prompt, agentOptions, toolFilter }, before as unknown)
+    assert.deepStrictEqual<unknown>({ prompt, agentOptions, toolFilter }, before)
     for (const value of [checked, prompt, agentOptions, toolFilter, toolFilter!.allow, toolFilter!.deny]) {
       assert.isTrue(Object.isFrozen(value))
     }
@@ -112,7 +112,7 @@ describe("a request that passes", () => {
       { type: "resource", resource: { uri: "file:a", text: "t" } },
       { type: "resource", resource: { uri: "file:a", blob: "aGk=" }, annotations: { priority: 0.5 } }
     ]
-    assert.deepStrictEqual(read({ prompt }).checked.prompt as unknown, prompt)
+    assert.deepStrictEqual<unknown>(read({ prompt }).checked.prompt, prompt)
   })
 })
 
@@ -240,7 +240,7 @@ describe("a request that is refused", () => {
     )
     assert.deepStrictEqual(
       paths({ maxDepth: -1, label: "", toolFilter: {}, extra: 1 })
-        .map(([key]) => key)
+        .map(([key]) => String(key))
         .toSorted(),
       ["extra", "label", "maxDepth", "toolFilter"]
     )

@@ -132,7 +132,7 @@ describe("settling (5, 7)", () => {
           return yield* seam.run("p", request)
         })
       )
-      assert.deepStrictEqual(value as object, {
+      assert.deepStrictEqual(value, {
         output: [{ type: "text", text: "last words" }],
         stopReason: "aborted",
         cause: { _tag: "Caller", reason: "enough" }
@@ -160,7 +160,7 @@ describe("settling (5, 7)", () => {
           )
         )
       const { events, value } = yield* inSeam([provider({ turn })], (seam) => seam.run("p", { ...request, signal }))
-      assert.deepStrictEqual(value as object, {
+      assert.deepStrictEqual(value, {
         output: [{ type: "text", text: "so far" }],
         stopReason: "aborted",
         cause: { _tag: "Signal" }
@@ -327,7 +327,7 @@ describe("a tree of runs (9)", () => {
           yield* run.cancel()
           const result = yield* run.result
           yield* run.dispose
-          assert.deepStrictEqual(result as object, { output: [], stopReason: "aborted", cause: { _tag: "Caller" } })
+          assert.deepStrictEqual(result, { output: [], stopReason: "aborted", cause: { _tag: "Caller" } })
         })
       )
       assert.isFalse(wentOn)

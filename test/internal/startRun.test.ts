@@ -374,8 +374,8 @@ describe("a session", () => {
   it.effect("may have a name of its own, which is then the child's", () =>
     Effect.gen(function* () {
       const run = yield* idOf("external-7")
-      assert.strictEqual(run.id as string, "external-7")
-      assert.notStrictEqual(run.header.id as string, "external-7")
+      assert.strictEqual(run.id, "external-7")
+      assert.notStrictEqual(run.header.id, "external-7")
     })
   )
 
@@ -395,10 +395,10 @@ describe("a session", () => {
         Effect.gen(function* () {
           const first = yield* seam.start("p", request)
           const second = yield* seam.start("p", request)
-          assert.strictEqual(first.id as string, "same")
+          assert.strictEqual(first.id, "same")
           assert.match(second.id, /[0-9a-f]{32}$/)
           yield* first.dispose
-          assert.strictEqual((yield* seam.start("p", request)).id as string, "same")
+          assert.strictEqual((yield* seam.start("p", request)).id, "same")
         })
       )
     })

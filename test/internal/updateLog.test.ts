@@ -150,7 +150,7 @@ describe("UpdateLog", () => {
       for (const update of updates) log.add(update)
       log.end()
       assert.deepStrictEqual(
-        (yield* collect(log)).map(({ at, runId, seq, ...update }) => update),
+        (yield* collect(log)).map(({ at: _at, runId: _runId, seq: _seq, ...update }) => update),
         updates
       )
     })

@@ -30,7 +30,7 @@ describe("judge", () => {
     Effect.gen(function* () {
       const usage = { input: 1, output: 2 }
       const result = yield* outcomeOf({ stopReason: "completed", diagnostic: "d", usage, more: 1 })
-      assert.deepStrictEqual(result as object, { output, stopReason: "completed", diagnostic: "d", usage })
+      assert.deepStrictEqual<unknown>(result, { output, stopReason: "completed", diagnostic: "d", usage })
       assert.isTrue(Object.isFrozen(result) && Object.isFrozen(result.usage))
     })
   )
@@ -52,7 +52,7 @@ describe("judge", () => {
     Effect.gen(function* () {
       const failure: SubagentResult.SubagentFailure = { kind: "model", retryable: true, status: 429, retryAfter: 1000 }
       const limited = yield* outcomeOf({ stopReason: "error", failure, structured: 1 })
-      assert.deepStrictEqual(limited as object, { output, stopReason: "error", failure })
+      assert.deepStrictEqual<unknown>(limited, { output, stopReason: "error", failure })
       for (const stopReason of ["max-tokens", "refusal", "error", "odd"]) {
         const result = yield* outcomeOf({ stopReason })
         assert.strictEqual(result.stopReason, stopReason)
@@ -68,7 +68,7 @@ describe("judge", () => {
   it.effect("says of a child that was stopped on its own side that it was its own", () =>
     Effect.gen(function* () {
       const result = yield* outcomeOf({ stopReason: "aborted", failure: { kind: "x", retryable: false } })
-      assert.deepStrictEqual(result as object, { output, stopReason: "aborted", cause: { _tag: "Child" } })
+      assert.deepStrictEqual<unknown>(result, { output, stopReason: "aborted", cause: { _tag: "Child" } })
     })
   )
 
@@ -113,7 +113,7 @@ describe("a structured value (13)", () => {
       let calls = 0
       const spec = specOf((encoded) => Effect.sync(() => [++calls, encoded]))
       const result = yield* outcomeOf({ stopReason: "completed", structured: "a" }, foldOf(), spec)
-      assert.deepStrictEqual(result as object, { output: [], stopReason: "completed", structured: [1, "a"] })
+      assert.deepStrictEqual(result, { output: [], stopReason: "completed", structured: [1, "a"] })
       assert.strictEqual(calls, 1)
     })
   )
@@ -167,7 +167,7 @@ describe("a structured value (13)", () => {
 describe("aborted", () => {
   it("keeps what was said and whose will it was", () => {
     const result = aborted(foldOf(said, { _tag: "Usage", usage: { total: 1 } }), { _tag: "Caller", reason: "r" })
-    assert.deepStrictEqual(result as object, {
+    assert.deepStrictEqual<unknown>(result, {
       output,
       stopReason: "aborted",
       cause: { _tag: "Caller", reason: "r" },
@@ -206,19 +206,19 @@ describe("endOf (5)", () => {
       usage: { total: 1 }
     }
     const { failure, stopReason, usage } = result
-    assert.deepStrictEqual(endOf(Exit.succeed(result)) as object, { stopReason, failure, usage })
+    assert.deepStrictEqual<unknown>(endOf(Exit.succeed(result)), { stopReason, failure, usage })
     const cause = { _tag: "Signal" } as const
-    assert.deepStrictEqual(endOf(Exit.succeed({ output: [], stopReason: "aborted", cause })) as object, {
+    assert.deepStrictEqual(endOf(Exit.succeed({ output: [], stopReason: "aborted", cause })), {
       stopReason: "aborted",
       cause
     })
-    assert.deepStrictEqual(endOf(Exit.succeed({ output: [], stopReason: "completed" })) as object, {
+    assert.deepStrictEqual(endOf(Exit.succeed({ output: [], stopReason: "completed" })), {
       stopReason: "completed"
     })
   })
 
   it("says `error` of a result that fails", () => {
-    assert.deepStrictEqual(endOf(Exit.fail(fault("p", "broke"))) as object, {
+    assert.deepStrictEqual(endOf(Exit.fail(fault("p", "broke"))), {
       stopReason: "error",
       failure: { kind: "provider", retryable: false, message: 'Provider "p" is at fault: broke' }
     })
