@@ -182,6 +182,8 @@ describe("ScriptedModel", () => {
             { type: "file", mediaType: "image/png", data: "" }
           ]
         },
+        { role: "assistant", content: [{ type: "tool-call", id: "0", name: "look", params: {} }] },
+        { role: "tool", content: [{ type: "tool-result", id: "0", name: "look", isFailure: false, result: "fog" }] },
         { role: "assistant", content: [{ type: "tool-call", id: "1", name: "look", params: {} }] },
         { role: "tool", content: [{ type: "tool-result", id: "1", name: "look", isFailure: false, result: "a hill" }] }
       ]
@@ -215,6 +217,7 @@ describe("ScriptedModel", () => {
   it.effect("refuses an unbalanced conversation like an API does, with or without streaming", () =>
     Effect.gen(function* () {
       const { calls, model } = yield* ScriptedModel.make([])
+      const before = yield* calls
       for (const call of [generate([], model), Stream.runDrain(stream([], model))]) {
         const error = yield* Effect.flip(call as Effect.Effect<unknown, AiError.AiError>)
         assert.instanceOf(error.reason, AiError.InvalidRequestError)
@@ -222,6 +225,7 @@ describe("ScriptedModel", () => {
         assert.isFalse(error.isRetryable)
       }
       assert.strictEqual((yield* calls).length, 2)
+      assert.deepStrictEqual(before, [])
     })
   )
 })

@@ -118,7 +118,7 @@ const executable = (tool: AnyTool, context: Context.Context<never>, run: Run): E
         })
   }
   const execute = (call: ToolCall, params: unknown, caller: Caller): Effect.Effect<ToolResult> =>
-    Effect.suspend(() => run(call, params, caller)).pipe(
+    run(call, params, caller).pipe(
       Effect.catch(failureOf),
       Effect.map((encoded) => resultOf(call, encoded))
     )

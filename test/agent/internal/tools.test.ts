@@ -116,6 +116,27 @@ describe("a tool", () => {
     })
   }
 
+  it.effect("that may fail with anything answers in words where something else went wrong", () =>
+    Effect.gen(function* () {
+      const tool = Tool.make("look", { success: Schema.String, failure: Schema.Unknown })
+      const reason = new AiError.InvalidUserInputError({ description: "too dark" })
+      assert.deepStrictEqual(
+        yield* answer(
+          "look",
+          {},
+          withTool(tool, () => Effect.fail(reason))
+        ),
+        failed("Invalid user input: too dark")
+      )
+      const { result } = yield* answer(
+        "look",
+        {},
+        withTool(tool, () => Effect.succeed(7))
+      )
+      assert.include(result, "Expected string")
+    })
+  )
+
   it.effect("that dies answers with a failed result, however it does", () =>
     Effect.gen(function* () {
       const deaths: ReadonlyArray<() => Effect.Effect<unknown>> = [
@@ -468,8 +489,9 @@ describe("the services that tools ask for", () => {
 
   it.effect("are the caller's own, where it has them", () =>
     Effect.gen(function* () {
-      const own = answer("look", {}, runtime).pipe(Effect.provideService(Lamp, "my lamp"))
-      assert.deepStrictEqual(yield* own, given("by my lamp"))
+      const agent = yield* calling("look", {}, runtime)
+      yield* Effect.provideService(agent.turn("go"), Lamp, "my lamp")
+      assert.strictEqual((yield* agent.calls)[1]?.toolResults[0]?.result, "by my lamp")
     })
   )
 
