@@ -14,17 +14,15 @@ import * as Toolkit from "effect/ai/Toolkit"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { AgentOptions } from "../Agent.ts"
 import { CurrentAgent } from "../CurrentAgent.ts"
-import { issuesOf } from "../internal/issues.ts"
-import { NonBlank } from "../internal/nonBlank.ts"
 import type { SubagentError } from "../SubagentError.ts"
 import { DuplicateTool, fromReason } from "../SubagentError.ts"
-import type { SubagentStartRequest, ToolFilter } from "../SubagentRequest.ts"
+import type { ToolFilter } from "../SubagentRequest.ts"
 import { Subagents } from "../Subagents.ts"
-import { answerOf } from "./internal/answer.ts"
+import { answerOf, explain } from "./internal/answer.ts"
+import * as Binding from "./internal/binding.ts"
 
 /**
  * What a binding is bound to. None of it is shown to the model.
@@ -51,6 +49,12 @@ export interface Options<Name extends string = string> {
   readonly agentOptions?: AgentOptions | undefined
   readonly toolFilter?: ToolFilter | undefined
   readonly maxDepth?: number | undefined
+  /**
+   * The most that an answer may have, in bytes of UTF-8. What is cut off is announced at its end.
+   *
+   * @default 65536
+   */
+  readonly maxResultBytes?: number | undefined
 }
 
 /**
@@ -59,10 +63,7 @@ export interface Options<Name extends string = string> {
  * @category schemas
  * @since 0.1.0
  */
-export const Input: Schema.Codec<{ readonly description: string; readonly prompt: string }> = Schema.Struct({
-  description: NonBlank,
-  prompt: NonBlank
-})
+export const Input: Schema.Codec<{ readonly description: string; readonly prompt: string }> = Binding.Input
 
 /**
  * The JSON Schema of the arguments, the same for every provider.
@@ -70,15 +71,7 @@ export const Input: Schema.Codec<{ readonly description: string; readonly prompt
  * @category schemas
  * @since 0.1.0
  */
-export const inputSchema = {
-  type: "object",
-  properties: {
-    description: { type: "string", description: "A few words that name the task." },
-    prompt: { type: "string", description: "The whole task: what to do, and what to report back." }
-  },
-  required: ["description", "prompt"],
-  additionalProperties: false
-} as const
+export const inputSchema: typeof Binding.inputSchema = Binding.inputSchema
 
 /**
  * The tool of a binding, as `effect/ai` knows it.
@@ -96,12 +89,6 @@ export type SubagentTool<Name extends string> = Tool.Dynamic<
   }
 >
 
-const describe = (inheritsContext: boolean): string =>
-  "Delegates a task to a subagent, which works on it by itself and reports back once, at its end. " +
-  (inheritsContext
-    ? "It knows this conversation up to now."
-    : "It does not see this conversation: the prompt must say all it needs to know.")
-
 /**
  * A binding, as a tool to put into a toolkit. Its handler comes from `layer`, given the same options.
  *
@@ -109,8 +96,8 @@ const describe = (inheritsContext: boolean): string =>
  * @since 0.1.0
  */
 export const make = <const Name extends string = "subagent">(options: Options<Name>): SubagentTool<Name> =>
-  Tool.dynamic(nameOf(options), {
-    description: describe(options.inheritsContext ?? false),
+  Tool.dynamic(Binding.nameOf(options), {
+    description: Binding.describe(options),
     parameters: inputSchema,
     success: Schema.String,
     failure: Schema.String,
@@ -132,7 +119,7 @@ export const layer = <const Name extends string = "subagent">(
       (subagents) =>
         // the handler record has the one key that the tool's name is, which TypeScript can't see of a generic name
         Toolkit.make(make(options as Options)).toLayer({
-          [nameOf(options)]: (input: unknown) => call(subagents, options, input)
+          [Binding.nameOf(options)]: (input: unknown) => call(subagents, options, input)
         }) as Layer.Layer<Tool.Handler<Name>>
     )
   )
@@ -153,10 +140,7 @@ export type ToolsByName<Tools extends ReadonlyArray<Tool.Any>> = {
  * @category constructors
  * @since 0.1.0
  */
-export const toolkit = <
-  const Bindings extends ReadonlyArray<Tool.Any>,
-  With extends Record<string, Tool.Any> = {}
->(
+export const toolkit = <const Bindings extends ReadonlyArray<Tool.Any>, With extends Record<string, Tool.Any> = {}>(
   bindings: Bindings,
   options: { readonly with?: Toolkit.Toolkit<With> | undefined } = {}
 ): Effect.Effect<
@@ -174,29 +158,10 @@ export const toolkit = <
   return Toolkit.make(...tools) as unknown as Toolkit.Toolkit<With & ToolsByName<Bindings>>
 }
 
-const nameOf = <Name extends string>(options: Options<Name>): Name => options.toolName ?? ("subagent" as Name)
-
-const decodeInput = Schema.decodeUnknownResult(Input, { errors: "all", onExcessProperty: "error" })
-
 const call = Effect.fnUntraced(function* (subagents: Subagents["Service"], options: Options, input: unknown) {
-  const decoded = decodeInput(input)
-  if (Result.isFailure(decoded)) return yield* Effect.fail(`Invalid arguments: ${issuesOf(decoded.failure).join("; ")}`)
   const parent = yield* Effect.serviceOption(CurrentAgent)
-  if (Option.isNone(parent)) {
-    return yield* Effect.fail("No agent is running here: a subagent needs the agent that calls it.")
-  }
-  const { agentOptions, maxDepth, provider, toolFilter } = options
-  const request: SubagentStartRequest<never> = {
-    prompt: decoded.success.prompt,
-    parent: parent.value,
-    label: decoded.success.description,
-    ...(agentOptions && { agentOptions }),
-    ...(toolFilter && { toolFilter }),
-    ...(maxDepth !== undefined && { maxDepth })
-  }
-  const result = yield* Effect.mapError(
-    subagents.run(provider, request),
-    (error) => `The subagent could not be run: ${error.message}`
-  )
-  return yield* answerOf(result)
+  const request = yield* Binding.requestOf(options, input, Option.getOrUndefined(parent))
+  const result = yield* Effect.mapError(subagents.run(options.provider, request), explain)
+  const { isError, text } = answerOf(result, options.maxResultBytes)
+  return yield* isError ? Effect.fail(text) : Effect.succeed(text)
 })

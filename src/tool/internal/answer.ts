@@ -3,8 +3,10 @@
  *
  * @since 0.1.0
  */
-import * as Effect from "effect/Effect"
 import type { ContentBlock } from "../../Content.ts"
+import { text as textBlock } from "../../Content.ts"
+import { bound } from "../../internal/describe.ts"
+import type { SubagentError } from "../../SubagentError.ts"
 import type { AbortCause, SubagentResult } from "../../SubagentResult.ts"
 
 const causes: { readonly [K in AbortCause["_tag"]]: string } = {
@@ -48,19 +50,45 @@ const show = (block: ContentBlock): string => {
 
 const textOf = (blocks: ReadonlyArray<ContentBlock>): string => blocks.map(show).join("")
 
-/** The output of a completed run. Anything else fails with what to tell the model: never partial output as success. */
-export const answerOf = (result: SubagentResult): Effect.Effect<string, string> => {
-  const output = textOf(result.output)
-  if (result.stopReason === "completed") return Effect.succeed(output)
+/** What the model is told instead of a result. */
+export const explain = (error: SubagentError): string => `The subagent could not be run: ${error.message}`
+
+/** An answer: in blocks, for a host that carries them, and as a text that names what a text can't carry. */
+export interface Answer {
+  /** Anything but a completed run: never partial output as success. */
+  readonly isError: boolean
+  readonly content: ReadonlyArray<ContentBlock>
+  readonly text: string
+}
+
+/** An answer that is a text alone. */
+export const errorAnswer = (text: string): Answer => ({ isError: true, content: [textBlock(text)], text })
+
+/** A text of at most so many bytes, and if it had more, a notice that says so. */
+const capped = (text: string, bytes: number): string => {
+  const kept = bound(text, bytes)
+  return kept === text ? text : `${kept}\n\n[This answer was longer than ${bytes} bytes; the rest was cut off.]`
+}
+
+/** What a call answers for a result: the output of a completed run, else how it ended and what there is of it. */
+export const answerOf = (result: SubagentResult, maxBytes: number = 65_536): Answer => {
+  const isError = result.stopReason !== "completed"
+  const said = textOf(result.output)
+  const text = capped(isError ? account(result, said) : said, maxBytes)
+  const content =
+    text === said ? result.output : [textBlock(text), ...result.output.filter((block) => block.type !== "text")]
+  return { isError, content, text }
+}
+
+/** How a run ended that did not complete. */
+const account = (result: SubagentResult, output: string): string => {
   const { diagnostic, failure } = result
-  return Effect.fail(
-    [
-      headline(result),
-      failure && `${failure.kind}${failure.message === undefined ? "" : `: ${failure.message}`}`,
-      diagnostic,
-      output !== "" && `Partial output, not a finished answer:\n${output}`
-    ]
-      .filter((part): part is string => typeof part === "string")
-      .join("\n\n")
-  )
+  return [
+    headline(result),
+    failure && `${failure.kind}${failure.message === undefined ? "" : `: ${failure.message}`}`,
+    diagnostic,
+    output !== "" && `Partial output, not a finished answer:\n${output}`
+  ]
+    .filter((part): part is string => typeof part === "string")
+    .join("\n\n")
 }

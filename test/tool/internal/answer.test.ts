@@ -1,10 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type Agent, Content, type SubagentResult } from "effect-subagent"
-import * as Effect from "effect/Effect"
 import { answerOf } from "../../../src/tool/internal/answer.ts"
 
-const told = (result: Partial<SubagentResult.SubagentResult>) =>
-  Effect.flip(answerOf({ output: [], stopReason: "aborted", ...result }))
+const told = (result: Partial<SubagentResult.SubagentResult>) => {
+  const answer = answerOf({ output: [], stopReason: "aborted", ...result })
+  assert.isTrue(answer.isError)
+  return answer.text
+}
 
 describe("what a model is told of a run that is over", () => {
   const causes: ReadonlyArray<readonly [SubagentResult.AbortCause, string]> = [
@@ -16,31 +18,52 @@ describe("what a model is told of a run that is over", () => {
     [{ _tag: "Child" }, "it was stopped on its own side"]
   ]
   for (const [cause, words] of causes) {
-    it.effect(`says whose will it was: ${words}`, () =>
-      Effect.gen(function* () {
-        assert.strictEqual(yield* told({ cause }), `The subagent was stopped before it was done (aborted: ${words}).`)
-      })
-    )
+    it(`says whose will it was: ${words}`, () => {
+      assert.strictEqual(told({ cause }), `The subagent was stopped before it was done (aborted: ${words}).`)
+    })
   }
 
-  it.effect("does not invent a cause", () =>
-    Effect.gen(function* () {
-      assert.strictEqual(yield* told({}), "The subagent was stopped before it was done (aborted).")
-    })
-  )
+  it("does not invent a cause", () => {
+    assert.strictEqual(told({}), "The subagent was stopped before it was done (aborted).")
+  })
 
-  it.effect("says the headline, the failure, the diagnostic and the partial output, in this order", () =>
-    Effect.gen(function* () {
-      const text = yield* told({
-        stopReason: "error",
-        failure: { kind: "timeout", retryable: true },
-        diagnostic: "after 10 s",
-        output: [Content.text("one "), Content.text("two")]
-      })
-      assert.strictEqual(
-        text,
-        "The subagent failed (error).\n\ntimeout\n\nafter 10 s\n\nPartial output, not a finished answer:\none two"
-      )
+  it("says the headline, the failure, the diagnostic and the partial output, in this order", () => {
+    const text = told({
+      stopReason: "error",
+      failure: { kind: "timeout", retryable: true },
+      diagnostic: "after 10 s",
+      output: [Content.text("one "), Content.text("two")]
     })
-  )
+    assert.strictEqual(
+      text,
+      "The subagent failed (error).\n\ntimeout\n\nafter 10 s\n\nPartial output, not a finished answer:\none two"
+    )
+  })
+
+  const image: Content.ContentBlock = { type: "image", data: "AA==", mimeType: "image/png" }
+
+  it("keeps the blocks of a completed run, and names in the text what a text can't carry", () => {
+    const output = [Content.text("See: "), image]
+    const answer = answerOf({ output, stopReason: "completed" })
+    assert.deepStrictEqual(answer, { isError: false, content: output, text: "See: [image: image/png]" })
+  })
+
+  it("keeps the other blocks of partial output behind the account of its end", () => {
+    const { content, isError, text } = answerOf({ output: [Content.text("So"), image], stopReason: "refusal" })
+    assert.isTrue(isError)
+    assert.deepStrictEqual(content, [Content.text(text), image])
+  })
+
+  it("is capped on a character, with a notice that can be seen, whether it is an error or not", () => {
+    const notice = "\n\n[This answer was longer than 10 bytes; the rest was cut off.]"
+    const output = [Content.text("ééééééé"), image]
+    const completed = answerOf({ output, stopReason: "completed" }, 10)
+    assert.strictEqual(completed.text, `ééé…${notice}`)
+    assert.deepStrictEqual(completed.content, [Content.text(completed.text), image])
+    assert.strictEqual(answerOf({ output, stopReason: "refusal" }, 10).text, `The sub…${notice}`)
+    const exact = answerOf({ output: [Content.text("ééééé")], stopReason: "completed" }, 10)
+    assert.strictEqual(exact.text, "ééééé")
+    const long = Content.text("x".repeat(65_537))
+    assert.include(answerOf({ output: [long], stopReason: "completed" }).text, "longer than 65536 bytes")
+  })
 })

@@ -1,0 +1,63 @@
+/**
+ * What every tool that delegates has in common, whichever loop calls it: its words for the model, the check of the
+ * arguments, and the request that follows from a binding.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
+import type { Agent } from "../../Agent.ts"
+import { issuesOf } from "../../internal/issues.ts"
+import { NonBlank } from "../../internal/nonBlank.ts"
+import type { SubagentStartRequest } from "../../SubagentRequest.ts"
+import type { Options } from "../SubagentTool.ts"
+
+/** The arguments the model gives. */
+export const Input: Schema.Codec<{ readonly description: string; readonly prompt: string }> = Schema.Struct({
+  description: NonBlank,
+  prompt: NonBlank
+})
+
+/** The JSON Schema of the arguments: a constant, so that no provider makes a difference to it. */
+export const inputSchema = {
+  type: "object",
+  properties: {
+    description: { type: "string", description: "A few words that name the task." },
+    prompt: { type: "string", description: "The whole task: what to do, and what to report back." }
+  },
+  required: ["description", "prompt"],
+  additionalProperties: false
+} as const
+
+/** What the model is told of the tool. */
+export const describe = ({ inheritsContext = false }: Options): string =>
+  "Delegates a task to a subagent, which works on it by itself and reports back once, at its end. " +
+  (inheritsContext
+    ? "It knows this conversation up to now."
+    : "It does not see this conversation: the prompt must say all it needs to know.")
+
+/** What the model calls it. */
+export const nameOf = <Name extends string>(options: Options<Name>): Name => options.toolName ?? ("subagent" as Name)
+
+const decodeInput = Schema.decodeUnknownResult(Input, { errors: "all", onExcessProperty: "error" })
+
+/** The request of a call. Fails with what to tell the model. What the binding does not say is not asked for. */
+export const requestOf = (
+  options: Options,
+  input: unknown,
+  parent: Agent | undefined
+): Effect.Effect<SubagentStartRequest<never>, string> => {
+  const decoded = decodeInput(input)
+  if (Result.isFailure(decoded)) return Effect.fail(`Invalid arguments: ${issuesOf(decoded.failure).join("; ")}`)
+  if (parent === undefined) return Effect.fail("No agent is running here: a subagent needs the agent that calls it.")
+  const { agentOptions, maxDepth, toolFilter } = options
+  return Effect.succeed({
+    prompt: decoded.success.prompt,
+    parent,
+    label: decoded.success.description,
+    ...(agentOptions && { agentOptions }),
+    ...(toolFilter && { toolFilter }),
+    ...(maxDepth !== undefined && { maxDepth })
+  })
+}
