@@ -8,6 +8,9 @@ import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import type { SubagentRun } from "effect-subagent"
+import type { Run } from "../../src/internal/runs.ts"
+import * as Runs from "../../src/internal/runs.ts"
+import { UpdateLog } from "../../src/internal/updateLog.ts"
 import {
   agentOf,
   completed,
@@ -167,6 +170,37 @@ describe("settling (5, 7)", () => {
       })
       assert.deepStrictEqual([wentOn, listeners()], [false, 0])
       assert.deepStrictEqual(lines(events), ["start p", "end p aborted Signal"])
+    })
+  )
+
+  it.effect("may come from whoever hears of the start", () =>
+    Effect.gen(function* () {
+      const gated = makeGated()
+      const { events } = yield* inSeam([gated.provider], (seam) =>
+        Effect.gen(function* () {
+          yield* seam.on((event) =>
+            event.type === "subagent/start"
+              ? Effect.flatMap(seam.live, (live) => Effect.forEach(live, ({ cancel }) => cancel("not this one")))
+              : Effect.void
+          )
+          const run = yield* seam.start("gated", request)
+          assert.deepStrictEqual((yield* run.result).cause, { _tag: "Caller", reason: "not this one" })
+        })
+      )
+      assert.deepStrictEqual(lines(events), ["start gated", "end gated aborted Caller"])
+    })
+  )
+
+  it.effect("is an error if the provider has closed the run's scope itself before its turn (8)", () =>
+    Effect.gen(function* () {
+      const close = Effect.flatMap(Effect.scope, (scope) => Scope.close(scope as Scope.Closeable, Exit.void))
+      const start = () => Effect.as(close, { turn: Effect.succeed(completed) })
+      const { events, value } = yield* inSeam([provider({ start })], (seam) => Effect.exit(seam.run("p", request)))
+      assert.deepInclude(reasonOf(value) as object, {
+        _tag: "ProviderFault",
+        detail: "its turn interrupted itself"
+      })
+      assert.deepStrictEqual(lines(events), ["start p", "end p error"])
     })
   )
 
@@ -341,6 +375,37 @@ describe("a tree of runs (9)", () => {
     })
   )
 
+  it.effect("stops the parent before its child: what the child does on its way out wakes nobody who is stopped", () =>
+    Effect.gen(function* () {
+      const left = yield* Deferred.make<void>()
+      const seen = yield* Deferred.make<Placed>()
+      let wentOn = false
+      const parent = provider({
+        name: "parent",
+        turn: (placed) =>
+          Deferred.succeed(seen, placed).pipe(
+            Effect.andThen(Deferred.await(left)),
+            Effect.andThen(
+              Effect.sync(() => {
+                wentOn = true
+                return completed
+              })
+            )
+          )
+      })
+      const child = provider({ turn: () => Effect.onInterrupt(Effect.never, () => Deferred.succeed(left, undefined)) })
+      yield* inSeam([parent, child], (seam) =>
+        Effect.gen(function* () {
+          const run = yield* seam.start("parent", request)
+          yield* seam.start("p", { prompt: "go", parent: agentOf(yield* Deferred.await(seen)) })
+          yield* run.cancel()
+          yield* Deferred.await(left)
+          assert.isFalse(wentOn)
+        })
+      )
+    })
+  )
+
   it.effect("lets a child be stopped by a signal that its own parent shares: both are the signal's", () =>
     Effect.gen(function* () {
       const gated = makeGated()
@@ -362,7 +427,7 @@ describe("a tree of runs (9)", () => {
 })
 
 describe("signals", () => {
-  it.effect("have one listener for ten thousand runs, and none when these are over (4)", () =>
+  it.effect("have one listener for two thousand runs, and none when these are over (4)", () =>
     Effect.gen(function* () {
       const gated = makeGated()
       const { added, listeners, signal } = makeSignal()
@@ -370,8 +435,8 @@ describe("signals", () => {
         Effect.gen(function* () {
           yield* Effect.scoped(
             Effect.gen(function* () {
-              for (let i = 0; i < 10_000; i++) yield* seam.start("gated", { ...request, signal })
-              assert.deepStrictEqual([added(), listeners(), (yield* seam.live).length], [1, 1, 10_000])
+              for (let i = 0; i < 2000; i++) yield* seam.start("gated", { ...request, signal })
+              assert.deepStrictEqual([added(), listeners(), (yield* seam.live).length], [1, 1, 2000])
             })
           )
           assert.deepStrictEqual([added(), listeners(), (yield* seam.live).length], [1, 0, 0])
@@ -662,7 +727,7 @@ describe("release (10)", () => {
     })
   )
 
-  it.effect("leaves nothing in the caller's scope: ten thousand runs, one long-lived scope", () =>
+  it.effect("leaves nothing in the caller's scope: two thousand runs, one long-lived scope", () =>
     Effect.gen(function* () {
       const size = (scope: Scope.Scope): number => {
         const state = scope.state
@@ -674,7 +739,7 @@ describe("release (10)", () => {
           const scope = yield* Scope.make()
           const kept = yield* Scope.provide(seam.start("p", request), scope)
           assert.strictEqual(size(scope), 1)
-          for (let i = 0; i < 10_000; i++) {
+          for (let i = 0; i < 2000; i++) {
             const run = yield* Scope.provide(seam.start("p", request), scope)
             yield* run.dispose
           }
@@ -751,6 +816,41 @@ describe("a child whose turn outlives its release", () => {
   )
 })
 
+describe("the table", () => {
+  it.effect("keeps nothing of a run that was released, neither itself nor in its owner", () =>
+    Effect.gen(function* () {
+      const runs = Runs.make({ releaseTimeout: "1 second", announce: () => {} })
+      const make = (id: string, owner?: Run): Run => ({
+        lineage: { id, runId: `${id}-run`, parentId: "root", rootId: "root", depth: 1 } as Run["lineage"],
+        policy: { maxDepth: 3, toolFilters: [] },
+        header: { id: `${id}-session`, parentSession: "root-session", delegationDepth: 1 } as Run["header"],
+        provider: "p",
+        since: 0,
+        approver: undefined,
+        log: new UpdateLog("run" as Run["lineage"]["runId"], () => 0, 1),
+        owner,
+        scope: Scope.makeUnsafe(),
+        done: Deferred.makeUnsafe(),
+        children: new Set(),
+        verdict: undefined,
+        isAnnounced: false,
+        turn: undefined,
+        released: undefined,
+        forgetSignal: () => {}
+      })
+      const parent = make("parent")
+      const child = make("child", parent)
+      runs.accept(parent)
+      runs.accept(child)
+      assert.deepStrictEqual([Array.from(runs.all()), Array.from(parent.children)], [[parent, child], [child]])
+      assert.deepStrictEqual([runs.of("child", "x"), runs.of("x", "child-session")], [child, child])
+      yield* runs.release(child, { _tag: "Release" }, Exit.void)
+      assert.deepStrictEqual([Array.from(runs.all()), parent.children.size], [[parent], 0])
+      assert.deepStrictEqual([runs.of("child", "x"), runs.of("x", "child-session")], [undefined, undefined])
+    })
+  )
+})
+
 describe("a Random that repeats itself (18)", () => {
   it.effect("does not make two runs one: each lives, settles and is released", () =>
     Effect.gen(function* () {
@@ -772,14 +872,20 @@ describe("a Random that repeats itself (18)", () => {
             ["b"]
           )
           assert.deepStrictEqual(gated.ended, ["a Failure"])
-          // the one that is left is still known as a parent
-          const child = yield* seam.start("gated", { prompt: "go", parent: gated.agent("b"), label: "c" })
-          assert.strictEqual(child.header.delegationDepth, 2)
+          // the one that is left is still known as a parent, by its id and by its session's
+          const { id, session } = gated.agent("b")
+          for (const parent of [
+            { id, session: { header: { id: "elsewhere" } } },
+            { id: "elsewhere", session: { header: { id: session.header.id } } }
+          ]) {
+            const child = yield* seam.start("gated", { prompt: "go", parent, label: "c" })
+            assert.strictEqual(child.header.delegationDepth, 2)
+          }
           yield* Scope.close(scope, Exit.void)
-          assert.deepStrictEqual(gated.ended.toSorted(), ["a Failure", "b Failure", "c Failure"])
+          assert.deepStrictEqual(gated.ended.toSorted(), ["a Failure", "b Failure", "c Failure", "c Failure"])
         })
       )
-      assert.strictEqual(lines(events).filter((line) => line.startsWith("end")).length, 3)
+      assert.strictEqual(lines(events).filter((line) => line.startsWith("end")).length, 4)
     })
   )
 })

@@ -18,7 +18,8 @@ import {
   reasonOf,
   root,
   say,
-  tagOf
+  tagOf,
+  withSeam
 } from "../utils/seam.ts"
 
 const { fromReason, StartFailed } = SubagentError
@@ -148,6 +149,24 @@ describe("a start that comes to nothing leaves nothing (4)", () => {
         assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(starting)))
       })
     )
+  )
+
+  it.effect("what it had acquired is closed after it was stopped, not under it", () =>
+    Effect.gen(function* () {
+      const log: Array<string> = []
+      const start = () =>
+        Effect.andThen(
+          Effect.addFinalizer(() => Effect.sync(() => log.push("closed"))),
+          Effect.onInterrupt(Effect.never, () => Effect.sync(() => log.push("stopped")))
+        )
+      yield* withSeam([provider({ start })], (seam) =>
+        Effect.gen(function* () {
+          const starting = yield* Effect.forkChild(seam.run("p", request), { startImmediately: true })
+          yield* Fiber.interrupt(starting)
+          assert.deepStrictEqual(log, ["stopped", "closed"])
+        })
+      )
+    })
   )
 
   it.effect("or its signal is aborted", () =>
