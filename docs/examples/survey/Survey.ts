@@ -71,12 +71,12 @@ const openFolder = Effect.fnUntraced(function* (path: string) {
 
 /** The agents, with all they need but a model and a file system. */
 const agents = (folder: string, journal: Journal) => {
-  const subagent = { provider: "spawn" }
-  const runtime = Layer.unwrap(
-    Effect.map(SubagentTool.toolkit([SubagentTool.make(subagent)], { with: FolderTools.FolderTools }), (toolkit) =>
-      AgentRuntime.layer({ toolkit, systemPrompt, concurrency: 4 })
-    )
-  ).pipe(Layer.provide([FolderTools.layer(folder, journal), SubagentTool.layer(subagent)]))
+  // the reports are merged, so none may be cut short
+  const subagent = { provider: "spawn", maxResultBytes: Number.MAX_SAFE_INTEGER }
+  const toolkit = SubagentTool.toolkit([SubagentTool.make(subagent)], { with: FolderTools.FolderTools })
+  const runtime = AgentRuntime.layer({ toolkit, systemPrompt, concurrency: 4 }).pipe(
+    Layer.provide([FolderTools.layer(folder, journal), SubagentTool.layer(subagent)])
+  )
   return SpawnProvider.layer().pipe(Layer.provideMerge(runtime), Layer.provideMerge(Subagents.layer))
 }
 
