@@ -42,6 +42,10 @@ const Signal = Schema.declare(
 
 const OutputSchema = Schema.declare((u): u is SchemaSpec => Schema.isSchema(u), { expected: "a Schema" })
 
+const OptionsObject = Schema.declare((u): u is { readonly [key: string]: unknown } => Predicate.isObject(u), {
+  expected: "an object"
+})
+
 const Filter = Schema.Struct({
   allow: Schema.optional(Schema.Array(NonBlank)),
   deny: Schema.optional(Schema.Array(NonBlank))
@@ -55,7 +59,7 @@ const Fields = Schema.Struct({
   prompt: Schema.Unknown,
   parent: Schema.Unknown,
   signal: Schema.optional(Signal),
-  agentOptions: Schema.optional(Schema.Record(Schema.String, Schema.Unknown)),
+  agentOptions: Schema.optional(OptionsObject),
   outputSchema: Schema.optional(OutputSchema),
   maxDepth: Schema.optional(Depth),
   toolFilter: Schema.optional(Filter),
@@ -134,17 +138,12 @@ const readOptions = (
   options: { readonly [key: string]: unknown },
   capabilities: Capabilities
 ): Result.Result<AgentOptions, ReadonlyArray<RequestIssue>> => {
-  const asked = definedOnly(options)
-  const own: Record<string, unknown> = {}
-  const merged: Record<string, unknown> = {}
-  for (const [key, value] of Object.entries(asked)) {
-    const isMerged = !reserved.has(key) && Object.hasOwn(capabilities, key)
-    ;(isMerged ? merged : own)[key] = value
-  }
-  const decoded = decodeOptions(own)
+  const asked = Object.entries(options).filter(([, value]) => value !== undefined)
+  const isMerged = ([key]: readonly [string, unknown]) => !reserved.has(key) && Object.hasOwn(capabilities, key)
+  const decoded = decodeOptions(Object.fromEntries(asked.filter((entry) => !isMerged(entry))))
   return Result.isFailure(decoded)
     ? Result.fail(issuesOf(decoded.failure, ["agentOptions"]))
-    : Result.succeed({ ...definedOnly(decoded.success), ...merged })
+    : Result.succeed({ ...decoded.success, ...Object.fromEntries(asked.filter(isMerged)) })
 }
 
 /** What holds for everything below a child is out of its provider's reach. */
@@ -156,6 +155,3 @@ const frozenFilter = (filter: ToolFilter): ToolFilter =>
 
 /** The capabilities that are no option's name. */
 const reserved = new Set(["outputSchema", "depthLimit", "toolFilter", "model", "systemPrompt", "content", "usage"])
-
-const definedOnly = <A extends object>(self: A): A =>
-  Object.fromEntries(Object.entries(self).filter(([, value]) => value !== undefined)) as A

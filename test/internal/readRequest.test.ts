@@ -138,6 +138,17 @@ describe("a request that is refused", () => {
     assert.deepStrictEqual(paths({ prompt: [{ type: "text", text: "a", txt: "b" }] }), [["prompt", 0, "txt"]])
   })
 
+  it("has a key that would change what the value is made of, as JSON can have it", () => {
+    const parsed = (text: string) => JSON.parse(text) as object
+    assert.deepStrictEqual(paths({ agentOptions: parsed('{"__proto__":{"model":"m"}}') }), [
+      ["agentOptions", "__proto__"]
+    ])
+    assert.deepStrictEqual(paths({ toolFilter: parsed('{"allow":[],"__proto__":{"deny":["a"]}}') }), [
+      ["toolFilter", "__proto__"]
+    ])
+    assert.isAbove(problemsOf(parsed('{"prompt":"go","__proto__":{}}')).length, 0)
+  })
+
   it("has a name that is blank", () => {
     assert.deepStrictEqual(problems({ label: " ", agentOptions: { model: "" }, toolFilter: { deny: ["a", "\n"] } }), [
       "toolFilter.deny.1: Expected a string that is not blank",
