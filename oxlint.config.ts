@@ -29,6 +29,8 @@ export const modules: ReadonlyArray<ReadonlyArray<string>> = [
     "SubagentRun",
     "internal/abortSignal",
     "internal/place",
+    "internal/promised",
+    "internal/promisedProvider",
     "internal/updateLog",
     "internal/verdict"
   ],

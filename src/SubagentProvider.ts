@@ -11,7 +11,9 @@
 import type * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { AgentId, AgentOptions, ChildHeader, RunId } from "./Agent.ts"
+import type { ApprovalOutcome, ApprovalRequest } from "./Approvals.ts"
 import type { Capabilities } from "./Capabilities.ts"
+import { promisedProvider } from "./internal/promisedProvider.ts"
 import type { RequestIssue, SubagentError } from "./SubagentError.ts"
 import type { CheckedRequest, SchemaSpec, ToolFilter } from "./SubagentRequest.ts"
 import type { SubagentFailure, SubagentStopReason, SubagentUsage } from "./SubagentResult.ts"
@@ -132,3 +134,73 @@ export interface SubagentProvider {
    */
   readonly start: (placed: PlacedRequest) => Effect.Effect<ChildSession, SubagentError, Scope.Scope>
 }
+
+/**
+ * What an async function is called with, for one turn.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PromiseCall {
+  /** The text of the prompt. */
+  readonly prompt: string
+  /** The system prompt that was asked for. */
+  readonly system?: string
+  /** The model that was asked for. */
+  readonly model?: string
+  /**
+   * Aborted when the turn is to stop. A function that takes no notice is waited for at its run's release, no longer
+   * than `releaseTimeout`, and then announced as what still lives.
+   */
+  readonly signal: AbortSignal
+  /** Streams a bit of the answer. */
+  readonly onText: (delta: string) => void
+  /** Reports anything else: tool calls, usage, a plan. */
+  readonly emit: (update: UnstampedUpdate) => void
+  /** Asks for an approval. Only `approved` lets a tool that needs one be executed. Rejects when the turn is to stop. */
+  readonly ask: (call: Omit<ApprovalRequest, "lineage">) => Promise<ApprovalOutcome>
+}
+
+/**
+ * What an async function answers: its text, nothing if it has streamed that, or an outcome with a text. Without a
+ * `stopReason` an outcome is `completed`, or `error` if it has a `failure`.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type PromiseAnswer = string | undefined | void | (Partial<ChildOutcome> & { readonly text?: string })
+
+/**
+ * A provider as async functions.
+ *
+ * @category options
+ * @since 0.1.0
+ */
+export interface PromiseOptions<Session = undefined> {
+  readonly name: string
+  /**
+   * What it honours beside a prompt.
+   *
+   * @default {}
+   */
+  readonly capabilities?: Partial<Capabilities> | undefined
+  /** @default false */
+  readonly inheritsContext?: boolean | undefined
+  /** Opens what the child needs. The run is accepted when it has; rejecting refuses the start. */
+  readonly open?: ((request: PlacedRequest, signal: AbortSignal) => PromiseLike<Session> | Session) | undefined
+  /** Runs the turn. What it throws is the child's own failure. */
+  readonly run: (
+    call: PromiseCall & { readonly session: Session; readonly request: PlacedRequest }
+  ) => PromiseLike<PromiseAnswer> | PromiseAnswer
+  /** Closes what was opened, also by a start that came to nothing. */
+  readonly close?: ((session: Session) => unknown) | undefined
+}
+
+/**
+ * A provider made of async functions: a loop of the host's own, a remote agent.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromPromise = <Session = undefined>(options: PromiseOptions<Session>): SubagentProvider =>
+  promisedProvider(options)

@@ -17,11 +17,12 @@ import type { Agent, AgentOptions } from "../Agent.ts"
 import type { Capabilities } from "../Capabilities.ts"
 import type { ContentBlock } from "../Content.ts"
 import type { SubagentError } from "../SubagentError.ts"
-import type { ChildOutcome, Lineage, OutputSpec } from "../SubagentProvider.ts"
+import type { ChildOutcome, Lineage, OutputSpec, PromiseAnswer, PromiseCall } from "../SubagentProvider.ts"
 import type { ToolFilter } from "../SubagentRequest.ts"
 import type { UnstampedUpdate } from "../SubagentUpdate.ts"
 import type { Options, ToolServices } from "./AgentLoop.ts"
 import { make } from "./AgentLoop.ts"
+import { makeRuntime } from "./internal/promiseAgent.ts"
 
 /**
  * What an agent is made from.
@@ -83,3 +84,40 @@ export const layer = <Tools extends Record<string, Tool.Any> = {}, E = never, R 
   options: Options<Tools, E, R> = {}
 ): Layer.Layer<AgentRuntime, E, LanguageModel.LanguageModel | R | ToolServices<Tools>> =>
   Layer.effect(AgentRuntime, make(options))
+
+/**
+ * A runtime as one async function: any loop there is, on tools of its own kind.
+ *
+ * @category options
+ * @since 0.1.0
+ */
+export interface PromiseOptions<Tools extends object = {}> {
+  /** The tools by name, or what makes them for an agent. A loop is given those that the filters let through. */
+  readonly tools?: Tools | ((agent: Agent) => Tools) | undefined
+  /**
+   * What it honours beside a prompt. `toolFilter` follows from `tools`; a loop that uses `system` or `model`, or `content`
+   * that is not text, has to say so.
+   *
+   * @default {}
+   */
+  readonly capabilities?: Partial<Capabilities> | undefined
+  /** Runs a turn. What it throws is the child's own failure. The same agent comes again for its next turn. */
+  readonly run: (
+    call: PromiseCall & {
+      /** The prompt, whole. */
+      readonly content: ReadonlyArray<ContentBlock>
+      /** The agent to be: the `parent` of whatever its tools start. */
+      readonly agent: Agent
+      readonly tools: Partial<Tools>
+    }
+  ) => PromiseLike<PromiseAnswer> | PromiseAnswer
+}
+
+/**
+ * A runtime made of an async function.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromPromise = <Tools extends object = {}>(options: PromiseOptions<Tools>): AgentRuntime["Service"] =>
+  makeRuntime(options)

@@ -40,21 +40,32 @@ const specOf = (placed: PlacedRequest, options: AgentOptions): AgentSpec => ({
 })
 
 /**
- * The provider, as a value to register.
+ * The provider on a given runtime, as a value to register.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const fromRuntime = (
+  { capabilities, open }: AgentRuntime["Service"],
+  options: Options = {}
+): SubagentProvider => ({
+  name: options.name ?? "spawn",
+  capabilities,
+  inheritsContext: false,
+  start: (placed) =>
+    Effect.map(open(specOf(placed, Object.freeze(optionsOf(placed, capabilities.model === true)))), (agent) => ({
+      turn: agent.turn(placed.prompt)
+    }))
+})
+
+/**
+ * The provider on the runtime in the context.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const make = (options: Options = {}): Effect.Effect<SubagentProvider, never, AgentRuntime> =>
-  Effect.map(Effect.service(AgentRuntime), ({ capabilities, open }) => ({
-    name: options.name ?? "spawn",
-    capabilities,
-    inheritsContext: false,
-    start: (placed) =>
-      Effect.map(open(specOf(placed, Object.freeze(optionsOf(placed, capabilities.model === true)))), (agent) => ({
-        turn: agent.turn(placed.prompt)
-      }))
-  }))
+  Effect.map(Effect.service(AgentRuntime), (runtime) => fromRuntime(runtime, options))
 
 /**
  * Registers the provider for as long as the layer lives.
