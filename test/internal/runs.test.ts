@@ -173,6 +173,29 @@ describe("settling (5, 7)", () => {
     })
   )
 
+  it.effect("in the turn's first step stops the turn there, not only at the release", () =>
+    Effect.gen(function* () {
+      const { abort, signal } = makeSignal()
+      const log: Array<string> = []
+      const turn = () =>
+        Effect.andThen(
+          Effect.sync(abort),
+          Effect.onInterrupt(Effect.never, () => Effect.sync(() => log.push("stopped")))
+        )
+      yield* withSeam([provider({ turn })], (seam) =>
+        Effect.gen(function* () {
+          const run = yield* seam.start("p", { ...request, signal })
+          assert.deepStrictEqual(yield* causeOf(run), { _tag: "Signal" })
+          assert.deepStrictEqual(log, ["stopped"])
+          assert.deepStrictEqual(
+            (yield* seam.live).map(({ state }) => state),
+            ["settled"]
+          )
+        })
+      )
+    })
+  )
+
   it.effect("may come from whoever hears of the start", () =>
     Effect.gen(function* () {
       const gated = makeGated()
