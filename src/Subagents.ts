@@ -10,6 +10,7 @@
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -141,15 +142,16 @@ export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Eff
   const events = FanOut.make<SubagentEvent>(options.eventCapacity)
   const announce = (event: SubagentEvent): void => events.publish(Object.freeze(event))
   const runs = Runs.make({ releaseTimeout: options.releaseTimeout, announce })
+  const starts = new Map<() => void, Deferred.Deferred<void>>()
   let isClosed = false
 
   yield* Effect.addFinalizer((exit) =>
     Effect.suspend(() => {
       isClosed = true
-      return Effect.forEach(Array.from(runs.all()), (run) => runs.release(run, { _tag: "Release" }, exit), {
-        concurrency: "unbounded",
-        discard: true
-      })
+      const over = Array.from(starts.values(), (over) => Deferred.await(over))
+      for (const callOff of starts.keys()) callOff()
+      const released = Array.from(runs.all(), (run) => runs.release(run, { _tag: "Release" }, exit))
+      return Effect.all([...over, ...released], { concurrency: "unbounded", discard: true })
     }).pipe(Effect.andThen(Effect.sync(() => events.end())))
   )
 
@@ -208,7 +210,8 @@ export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Eff
         runs,
         now: () => clock.currentTimeMillisUnsafe(),
         updateCapacity: options.updateCapacity,
-        isClosed: () => isClosed
+        isClosed: () => isClosed,
+        starts
       })
     })
 

@@ -49,6 +49,8 @@ export interface Run extends KnownParent {
   readonly done: Deferred.Deferred<SubagentResult, SubagentError>
   /** Those it owns that have not been released. */
   readonly children: Set<Run>
+  /** Calls off the starts on its behalf that are under way. */
+  readonly starts: Set<() => void>
   /** The terminal cell. */
   verdict: Verdict | undefined
   isAnnounced: boolean
@@ -126,6 +128,7 @@ export const make = (options: {
     fix(run, verdict)
     announceEnd(run)
     Deferred.doneUnsafe(run.done, verdict)
+    for (const callOff of run.starts) callOff()
   }
 
   const abort: Runs["abort"] = (run, cause) => {
@@ -141,6 +144,7 @@ export const make = (options: {
     for (const each of stopped) announceEnd(each)
     for (const each of stopped.toReversed()) each.turn?.interruptUnsafe()
     for (const each of stopped) Deferred.doneUnsafe(each.done, each.verdict!)
+    for (const each of stopped) for (const callOff of each.starts) callOff()
   }
 
   const cleanUp: Runs["cleanUp"] = Effect.fnUntraced(function* (run, work, whatLives) {

@@ -42,6 +42,8 @@ export interface Start {
   readonly now: () => number
   readonly updateCapacity: number
   readonly isClosed: () => boolean
+  /** The starts under way: how each is called off, and when it is over. */
+  readonly starts: Map<() => void, Deferred.Deferred<void>>
 }
 
 const outputSpecs = new WeakMap<SchemaSpec, OutputSpec>()
@@ -77,19 +79,19 @@ const refusalOf = (
   started: Exit.Exit<ChildSession, SubagentError> | undefined,
   session: ChildSession | undefined
 ): SubagentError | undefined => {
-  if (started === undefined || read.signal?.aborted === true) {
-    return fromReason(new AbortedBeforeStart({ provider: name }))
+  if (read.signal?.aborted === true) return fromReason(new AbortedBeforeStart({ provider: name }))
+  if (owner?.verdict !== undefined) {
+    return fromReason(new ParentSettled({ parentId: read.parent.id, parentRunId: owner.lineage.runId }))
   }
+  if (isClosed()) return fromReason(new RegistryClosed())
+  // a signal that fires and does not say that it is aborted
+  if (started === undefined) return fromReason(new AbortedBeforeStart({ provider: name }))
   if (Exit.isFailure(started)) {
     return Cause.hasInterruptsOnly(started.cause)
       ? fault(name, "its start interrupted itself")
       : errorOf(name, started.cause)
   }
-  if (session === undefined) return fault(name, "its start gave something that is not a session")
-  if (owner?.verdict !== undefined) {
-    return fromReason(new ParentSettled({ parentId: read.parent.id, parentRunId: owner.lineage.runId }))
-  }
-  return isClosed() ? fromReason(new RegistryClosed()) : undefined
+  return session === undefined ? fault(name, "its start gave something that is not a session") : undefined
 }
 
 /** The name a child has on its own side, if it is one, and nobody else's. */
@@ -131,12 +133,13 @@ const accept = Effect.fnUntraced(function* (
     effect.pipe(Effect.provideService(Approvals, approver), Scope.provide(scope))
 
   let run: Run | undefined
-  const abortedEarly = Deferred.makeUnsafe<undefined>()
+  const calledOff = Deferred.makeUnsafe<undefined>()
+  const callOff = (): void => void Deferred.doneUnsafe(calledOff, Exit.succeed(undefined))
   const forgetSignal =
     signal === undefined
       ? constVoid
       : onAbort(signal, () => {
-          if (run === undefined) Deferred.doneUnsafe(abortedEarly, Exit.succeed(undefined))
+          if (run === undefined) callOff()
           else runs.abort(run, { _tag: "Signal" })
         })
 
@@ -144,10 +147,21 @@ const accept = Effect.fnUntraced(function* (
     inRun,
     Effect.forkDetach({ startImmediately: true })
   )
+  let over: Deferred.Deferred<void> | undefined
+  const isOver = Effect.sync(() => {
+    start.starts.delete(callOff)
+    if (over !== undefined) Deferred.doneUnsafe(over, Exit.void)
+  })
   const waited: Exit.Exit<Exit.Exit<ChildSession, SubagentError> | undefined> =
     starting.pollUnsafe() !== undefined
       ? Exit.succeed(starting.pollUnsafe())
-      : yield* Effect.exit(restore(Effect.raceFirst(Fiber.await(starting), Deferred.await(abortedEarly))))
+      : yield* Effect.suspend(() => {
+          over = Deferred.makeUnsafe()
+          owner?.starts.add(callOff)
+          start.starts.set(callOff, over)
+          return Effect.exit(restore(Effect.raceFirst(Fiber.await(starting), Deferred.await(calledOff))))
+        })
+  owner?.starts.delete(callOff)
   const started = Exit.isSuccess(waited) ? waited.value : undefined
   const session = started !== undefined && Exit.isSuccess(started) ? readSession(started.value) : undefined
   const refusal = Exit.isSuccess(waited) ? refusalOf(start, started, session) : undefined
@@ -156,6 +170,7 @@ const accept = Effect.fnUntraced(function* (
     const exit = refusal === undefined ? (waited as Exit.Exit<never>) : Exit.fail(refusal)
     const cleaning = Effect.andThen(Fiber.interrupt(starting), Scope.close(scope, exit))
     yield* runs.cleanUp({ provider: name, lineage: place.lineage }, cleaning, () => "its start has not ended")
+    yield* isOver
     return yield* exit
   }
   const id = ownId(session, start)
@@ -171,6 +186,7 @@ const accept = Effect.fnUntraced(function* (
     scope,
     done: Deferred.makeUnsafe(),
     children: new Set(),
+    starts: new Set(),
     verdict: undefined,
     isAnnounced: false,
     turn: undefined,
@@ -178,6 +194,7 @@ const accept = Effect.fnUntraced(function* (
     forgetSignal
   })
   runs.accept(accepted)
+  yield* isOver
   // a scope of its own inside the caller's, which leaves it when the run is disposed of early
   const handle = Scope.forkUnsafe(callerScope)
   yield* Scope.addFinalizerExit(handle, (exit) =>

@@ -855,6 +855,7 @@ describe("the table", () => {
         scope: Scope.makeUnsafe(),
         done: Deferred.makeUnsafe(),
         children: new Set(),
+        starts: new Set(),
         verdict: undefined,
         isAnnounced: false,
         turn: undefined,

@@ -309,6 +309,98 @@ describe("a start that does not let itself be interrupted", () => {
   )
 })
 
+describe("a start that hangs", () => {
+  it.effect("is called off when the run it is for is cancelled, wherever it was started", () =>
+    Effect.gen(function* () {
+      const { acquire, alive } = makeResource()
+      const seen = yield* Deferred.make<Placed>()
+      const parent = provider({
+        name: "parent",
+        turn: (placed) => Effect.andThen(Deferred.succeed(seen, placed), Effect.never)
+      })
+      const child = provider({ name: "child", start: () => Effect.andThen(acquire, Effect.never) })
+      const { events } = yield* inSeam([parent, child], (seam) =>
+        Effect.gen(function* () {
+          const run = yield* seam.start("parent", request)
+          const agent = agentOf(yield* Deferred.await(seen))
+          const starting = yield* Effect.forkChild(seam.start("child", { prompt: "go", parent: agent }), {
+            startImmediately: true
+          })
+          assert.strictEqual(alive(), 1)
+          yield* run.cancel()
+          assert.strictEqual(tagOf(yield* Fiber.await(starting)), "ParentSettled")
+          assert.strictEqual(alive(), 0)
+        })
+      )
+      assert.deepStrictEqual(lines(events), ["start parent", "end parent aborted Caller"])
+    })
+  )
+
+  it.effect("is called off when the run it is for ends by itself", () =>
+    Effect.gen(function* () {
+      const gate = yield* Deferred.make<void>()
+      const seen = yield* Deferred.make<Placed>()
+      const parent = provider({
+        name: "parent",
+        turn: (placed) => Effect.andThen(Deferred.succeed(seen, placed), Effect.as(Deferred.await(gate), completed))
+      })
+      const child = provider({ name: "child", start: () => Effect.never })
+      yield* inSeam([parent, child], (seam) =>
+        Effect.gen(function* () {
+          yield* seam.start("parent", request)
+          const agent = agentOf(yield* Deferred.await(seen))
+          const starting = yield* Effect.forkChild(seam.start("child", { prompt: "go", parent: agent }), {
+            startImmediately: true
+          })
+          yield* Deferred.succeed(gate, undefined)
+          assert.strictEqual(tagOf(yield* Fiber.await(starting)), "ParentSettled")
+        })
+      )
+    })
+  )
+
+  it.effect("is called off when the registry is released, which waits for its clean-up", () =>
+    Effect.gen(function* () {
+      const { acquire, alive } = makeResource()
+      const gate = yield* Deferred.make<void>()
+      const start = () =>
+        Effect.andThen(
+          acquire,
+          Effect.onInterrupt(Effect.never, () => Deferred.await(gate))
+        )
+      let starting: Fiber.Fiber<unknown, unknown> | undefined
+      const whole = yield* Effect.forkChild(
+        inSeam([provider({ start })], (seam) =>
+          Effect.map(
+            Effect.forkDetach(Effect.scoped(seam.start("p", request)), { startImmediately: true }),
+            (fiber) => (starting = fiber)
+          )
+        )
+      )
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual([whole.pollUnsafe(), alive()], [undefined, 1])
+      yield* Deferred.succeed(gate, undefined)
+      const { events } = yield* Fiber.join(whole)
+      assert.deepStrictEqual([lines(events), alive()], [[], 0])
+      assert.strictEqual(tagOf(yield* Fiber.await(starting!)), "RegistryClosed")
+    })
+  )
+
+  it.effect("is called off by a signal that fires and does not say that it is aborted", () =>
+    withSeam([provider({ start: () => Effect.never })], (seam) =>
+      Effect.gen(function* () {
+        const { abort, signal } = makeSignal()
+        const mute = { ...signal, aborted: false }
+        const starting = yield* Effect.forkChild(seam.start("p", { ...request, signal: mute }), {
+          startImmediately: true
+        })
+        abort()
+        assert.strictEqual(tagOf(yield* Fiber.await(starting)), "AbortedBeforeStart")
+      })
+    )
+  )
+})
+
 describe("what changes while a provider starts", () => {
   it.effect("a parent whose run settles takes no child any more", () =>
     Effect.gen(function* () {
