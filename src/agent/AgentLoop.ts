@@ -13,16 +13,22 @@ import type * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import type * as Scope from "effect/Scope"
+import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
 import type { Concurrency } from "effect/Types"
 import type { Capabilities } from "../Capabilities.ts"
 import type { CurrentAgent } from "../CurrentAgent.ts"
-import type { SubagentError } from "../SubagentError.ts"
-import { fromReason, InvalidRequest } from "../SubagentError.ts"
+import { fromReason, HistoryUnavailable, InvalidRequest, RequestIssue } from "../SubagentError.ts"
+import { AgentModels } from "./AgentModels.ts"
 import type { AgentHandle, AgentRuntime, AgentSpec } from "./AgentRuntime.ts"
-import type { Loop } from "./internal/loopAgent.ts"
-import { makeAgent } from "./internal/loopAgent.ts"
-import { unknownNames } from "./internal/toolNames.ts"
+import { AvailableTo } from "./AvailableTo.ts"
+import type { Loop, LoopAgent } from "./internal/loopAgent.ts"
+import { makeAgent, turnOf } from "./internal/loopAgent.ts"
+import type { Models } from "./internal/models.ts"
+import { modelOf } from "./internal/models.ts"
+import { messagesOf, seedOf } from "./internal/seed.ts"
+import { submitTools } from "./internal/submission.ts"
+import { unknownTools } from "./internal/toolNames.ts"
 import type { BoundToolkit } from "./internal/tools.ts"
 import { executableTools } from "./internal/tools.ts"
 
@@ -78,10 +84,16 @@ export interface Options<Tools extends Record<string, Tool.Any> = {}, E = never,
    * @default "unbounded"
    */
   readonly concurrency?: Concurrency | undefined
+  /**
+   * How often an agent that is asked for a value may try again: after one that does not fit, and after words instead.
+   *
+   * @default 2
+   */
+  readonly repairs?: number | undefined
 }
 
 const capabilities: Capabilities = Object.freeze({
-  outputSchema: false,
+  outputSchema: true,
   depthLimit: true,
   toolFilter: true,
   systemPrompt: true,
@@ -89,8 +101,11 @@ const capabilities: Capabilities = Object.freeze({
   content: Object.freeze(["image", "audio", "resource_link", "resource"] as const)
 })
 
+const capabilitiesWithModels: Capabilities = Object.freeze({ ...capabilities, model: true })
+
 /**
- * A runtime whose agents are run by the loop, all of them on the `LanguageModel` in the context.
+ * A runtime whose agents are run by the loop: on the `LanguageModel` in the context, or on one of `AgentModels`, if that
+ * is in the context too.
  *
  * @category constructors
  * @since 0.1.0
@@ -101,16 +116,34 @@ export const make = <Tools extends Record<string, Tool.Any> = {}, E = never, R =
   Effect.gen(function* () {
     const kit: BoundToolkit = yield* bound(options.toolkit)
     const context = yield* Effect.context<LanguageModel.LanguageModel | R | ToolServices<Tools>>()
+    const named = yield* Effect.serviceOption(AgentModels)
     const loop: Loop = {
       kit,
       tools: executableTools(kit, context),
-      model: Context.get(context, LanguageModel.LanguageModel),
+      restricted: restrictedTools(kit),
+      submitTool: submitTools(kit),
       maxTurns: options.maxTurns ?? 50,
       systemPrompt: options.systemPrompt ?? "",
       streaming: options.streaming ?? false,
-      concurrency: options.concurrency ?? "unbounded"
+      concurrency: options.concurrency ?? "unbounded",
+      repairs: options.repairs ?? 2
     }
-    return { capabilities, open: (spec) => Effect.flatMap(Effect.scope, (scope) => open(loop, spec, scope)) }
+    const models: Models = {
+      unnamed: Context.get(context, LanguageModel.LanguageModel),
+      named: Option.getOrElse(named, () => new Map())
+    }
+    const agents = new Map<string, LoopAgent>()
+    return {
+      capabilities: Option.isSome(named) ? capabilitiesWithModels : capabilities,
+      open: (spec) => open(loop, models, agents, spec),
+      completedTurns: ({ id }) =>
+        Effect.suspend(() => {
+          const agent = agents.get(id)
+          return agent === undefined
+            ? Effect.fail(fromReason(new HistoryUnavailable({ agentId: id })))
+            : seedOf(id, agent.ended)
+        })
+    }
   })
 
 const bound = <Tools extends Record<string, Tool.Any>, E, R>(
@@ -123,9 +156,30 @@ const bound = <Tools extends Record<string, Tool.Any>, E, R>(
       ? toolkit
       : Effect.succeed(toolkit)) as Effect.Effect<unknown, E, R> as Effect.Effect<BoundToolkit, E, R>
 
-const open = (loop: Loop, spec: AgentSpec, scope: Scope.Scope): Effect.Effect<AgentHandle, SubagentError> => {
-  const issues = unknownNames(spec.toolFilters.at(-1), Object.keys(loop.kit.tools))
-  return issues.length > 0
-    ? Effect.fail(fromReason(new InvalidRequest({ issues })))
-    : Effect.sync(() => makeAgent(loop, spec, scope))
-}
+const restrictedTools = (kit: BoundToolkit): Loop["restricted"] =>
+  new Map(
+    Object.values(kit.tools)
+      .filter(({ annotations }) => annotations.mapUnsafe.has(AvailableTo.key))
+      .map(({ annotations, name }) => [name, Context.get(annotations, AvailableTo)])
+  )
+
+const open = Effect.fnUntraced(function* (loop: Loop, models: Models, agents: Map<string, LoopAgent>, spec: AgentSpec) {
+  const { id } = spec.agent
+  const model = modelOf(models, spec)
+  const issues = unknownTools(spec, Object.keys(loop.kit.tools))
+  if (model instanceof RequestIssue) return yield* fromReason(new InvalidRequest({ issues: [model, ...issues] }))
+  if (issues.length > 0) return yield* fromReason(new InvalidRequest({ issues }))
+  const submitTool = spec.output && (yield* loop.submitTool(spec.output.schema))
+  const memory = spec.seed === undefined ? [] : yield* messagesOf(spec.seed)
+  const scope = yield* Effect.scope
+  const agent = makeAgent(loop, spec, scope, { model, submitTool, memory })
+  agents.set(id, agent)
+  yield* Scope.addFinalizer(
+    scope,
+    Effect.sync(() => {
+      if (agents.get(id) === agent) agents.delete(id)
+    })
+  )
+  const handle: AgentHandle = { turn: (prompt) => turnOf(agent, prompt) }
+  return handle
+})

@@ -1,9 +1,9 @@
 /**
  * The second seam: how agents that live in this process are made and run.
  *
- * `SpawnProvider` turns whatever runtime is in the context into a provider. The default one, `layer`, is an agent loop
- * on `effect/ai`; a host with agents of its own gives its own `AgentRuntime` and gets the same providers. Hosts open
- * their root agents with it too. An agent belongs to the scope it was opened in.
+ * `SpawnProvider` and `ForkProvider` turn whatever runtime is in the context into providers. The default one, `layer`,
+ * is an agent loop on `effect/ai`; a host with agents of its own gives its own `AgentRuntime` and gets the same
+ * providers. Hosts open their root agents with it too. An agent belongs to the scope it was opened in.
  *
  * @since 0.1.0
  */
@@ -12,17 +12,26 @@ import type * as Tool from "effect/ai/Tool"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { Agent, AgentOptions } from "../Agent.ts"
 import type { Capabilities } from "../Capabilities.ts"
 import type { ContentBlock } from "../Content.ts"
 import type { SubagentError } from "../SubagentError.ts"
-import type { ChildOutcome, Lineage, OutputSpec, PromiseAnswer, PromiseCall } from "../SubagentProvider.ts"
-import type { ToolFilter } from "../SubagentRequest.ts"
+import type { ChildOutcome, Lineage, OutputSpec, Policy, PromiseAnswer, PromiseCall } from "../SubagentProvider.ts"
+import type { CheckedRequest } from "../SubagentRequest.ts"
 import type { UnstampedUpdate } from "../SubagentUpdate.ts"
 import type { Options, ToolServices } from "./AgentLoop.ts"
 import { make } from "./AgentLoop.ts"
 import { makeRuntime } from "./internal/promiseAgent.ts"
+
+/**
+ * What an agent remembers, as JSON: a snapshot that no later turn changes. Only the runtime that made it can read it.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export type AgentSeed = Schema.Json
 
 /**
  * What an agent is made from.
@@ -35,8 +44,15 @@ export interface AgentSpec {
   readonly agent: Agent
   /** How it works: resolved, so that nothing is left to inherit. */
   readonly options: AgentOptions
-  /** The filters in force, the outermost first. */
-  readonly toolFilters: ReadonlyArray<ToolFilter>
+  /** What holds for it and for everything below it. An agent that nobody delegated to has `openPolicy`. */
+  readonly policy: Policy
+  /**
+   * What the request for it asked for itself: the rest of `options` and `policy` is inherited. A name in it that nothing
+   * here has is refused at its path in the request.
+   */
+  readonly request?: Pick<CheckedRequest, "agentOptions" | "toolFilter">
+  /** What it remembers from the start: what `completedTurns` gave of another agent. */
+  readonly seed?: AgentSeed
   /** Where its run stands. Absent for an agent that nobody delegated to. */
   readonly lineage?: Lineage
   /** The value it is to submit at the end, if one was asked for. */
@@ -44,6 +60,14 @@ export interface AgentSpec {
   /** Reports what it does. Never fails, never waits. */
   readonly emit: (update: UnstampedUpdate) => void
 }
+
+/**
+ * A policy that forbids nothing.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const openPolicy: Policy = Object.freeze({ maxDepth: Number.POSITIVE_INFINITY, toolFilters: Object.freeze([]) })
 
 /**
  * An open agent.
@@ -71,6 +95,12 @@ export class AgentRuntime extends Context.Service<
     /** What its agents honour: the providers built on it declare the same. */
     readonly capabilities: Capabilities
     readonly open: (spec: AgentSpec) => Effect.Effect<AgentHandle, SubagentError, Scope.Scope>
+    /**
+     * What an open agent remembers of the turns that have ended, so that another can be opened with it. The turn at work
+     * is not part of it. Fails with `HistoryUnavailable` for an agent that is not open here. A runtime that keeps no
+     * histories leaves it out, and can't be forked.
+     */
+    readonly completedTurns?: (agent: Agent) => Effect.Effect<AgentSeed, SubagentError>
   }
 >()("effect-subagent/AgentRuntime") {}
 

@@ -4,4 +4,6 @@
  * @since 0.1.0
  */
 export * as AgentLoop from "./AgentLoop.ts"
+export * as AgentModels from "./AgentModels.ts"
 export * as AgentRuntime from "./AgentRuntime.ts"
+export * as AvailableTo from "./AvailableTo.ts"

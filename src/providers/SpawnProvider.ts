@@ -8,13 +8,12 @@
  */
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
-import type { AgentOptions } from "../Agent.ts"
-import type { AgentSpec } from "../agent/AgentRuntime.ts"
 import { AgentRuntime } from "../agent/AgentRuntime.ts"
 import type { SubagentError } from "../SubagentError.ts"
-import type { PlacedRequest, SubagentProvider } from "../SubagentProvider.ts"
+import type { SubagentProvider } from "../SubagentProvider.ts"
 import type { Subagents } from "../Subagents.ts"
 import { addEffect } from "../Subagents.ts"
+import { openChild } from "./internal/childAgent.ts"
 
 /**
  * How the provider is named.
@@ -27,35 +26,17 @@ export interface Options {
   readonly name?: string | undefined
 }
 
-const optionsOf = (placed: PlacedRequest, inheritsModel: boolean): AgentOptions =>
-  inheritsModel ? { ...placed.parentOptions, ...placed.agentOptions } : placed.agentOptions
-
-const specOf = (placed: PlacedRequest, options: AgentOptions): AgentSpec => ({
-  agent: Object.freeze({ id: placed.lineage.id, session: Object.freeze({ header: placed.header }), options }),
-  options,
-  toolFilters: placed.policy.toolFilters,
-  lineage: placed.lineage,
-  emit: placed.emit,
-  ...(placed.output && { output: placed.output })
-})
-
 /**
  * The provider on a given runtime, as a value to register.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const fromRuntime = (
-  { capabilities, open }: AgentRuntime["Service"],
-  options: Options = {}
-): SubagentProvider => ({
+export const fromRuntime = (runtime: AgentRuntime["Service"], options: Options = {}): SubagentProvider => ({
   name: options.name ?? "spawn",
-  capabilities,
+  capabilities: runtime.capabilities,
   inheritsContext: false,
-  start: (placed) =>
-    Effect.map(open(specOf(placed, Object.freeze(optionsOf(placed, capabilities.model === true)))), (agent) => ({
-      turn: agent.turn(placed.prompt)
-    }))
+  start: (placed) => openChild(runtime, placed)
 })
 
 /**

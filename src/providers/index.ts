@@ -3,4 +3,5 @@
  *
  * @since 0.1.0
  */
+export * as ForkProvider from "./ForkProvider.ts"
 export * as SpawnProvider from "./SpawnProvider.ts"

@@ -6,14 +6,14 @@ import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { Add, calculator, handlers, kit, open, resultsOf, Shout } from "./harness.ts"
+import { Add, calculator, filtered, handlers, kit, open, resultsOf, Shout } from "./harness.ts"
 
 describe("AgentRuntime.layer", () => {
   it.effect("says what its agents honour", () =>
     Effect.gen(function* () {
       const { capabilities } = yield* Effect.provide(AgentRuntime.AgentRuntime, calculator([]))
       assert.deepStrictEqual(capabilities, {
-        outputSchema: false,
+        outputSchema: true,
         depthLimit: true,
         toolFilter: true,
         systemPrompt: true,
@@ -75,7 +75,10 @@ describe("AgentRuntime.layer", () => {
   it.effect("opens no agent with a filter that names a tool there is not", () =>
     Effect.gen(function* () {
       const refused = yield* Effect.flip(
-        open(calculator([]), { toolFilters: [{ allow: ["gone"] }, { allow: ["add"], deny: ["shuot"] }] })
+        open(calculator([]), {
+          policy: filtered({ allow: ["gone"] }, { allow: ["add"], deny: ["shuot"] }),
+          request: { agentOptions: {}, toolFilter: { allow: ["add"], deny: ["shuot"] } }
+        })
       )
       assert.deepStrictEqual(
         refused,
@@ -107,7 +110,7 @@ describe("AgentRuntime.layer", () => {
         runtime.open({
           agent,
           options: {},
-          toolFilters: [],
+          policy: AgentRuntime.openPolicy,
           emit: (update) => {
             if (update._tag === "Content" && update.block.type === "text") said.push(update.block.text)
           }

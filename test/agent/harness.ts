@@ -44,7 +44,7 @@ export const open = Effect.fnUntraced(function* (
   const handle = yield* Context.get(context, AgentRuntime.AgentRuntime).open({
     agent,
     options: {},
-    toolFilters: [],
+    policy: AgentRuntime.openPolicy,
     emit: (update) => updates.push(update),
     ...spec
   })
@@ -56,6 +56,11 @@ export const open = Effect.fnUntraced(function* (
     calls: Context.get(context, ScriptedModel.ScriptedModel).calls
   }
 })
+
+/** The policy of an agent with these filters. */
+export const filtered = (
+  ...toolFilters: AgentRuntime.AgentSpec["policy"]["toolFilters"]
+): AgentRuntime.AgentSpec["policy"] => ({ ...AgentRuntime.openPolicy, toolFilters })
 
 /** The results that the model got in one of its calls, as it got them. */
 export const resultsOf = (call: ScriptedModel.ScriptedCall | undefined) =>

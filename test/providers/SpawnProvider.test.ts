@@ -71,7 +71,7 @@ describe("on the default runtime", () => {
         describe,
         it,
         prompts: { complete: "go", hang: "hang", fail: "fail", stream: "stream", callTool: "look", ask: "remove" },
-        capabilities: { outputSchema: false, depthLimit: true, toolFilter: true, systemPrompt: true, content: true },
+        capabilities: { outputSchema: true, depthLimit: true, toolFilter: true, systemPrompt: true, content: true },
         world: Effect.map(Effect.service(AtWork), ({ count }) => ({ sessions: 0, turns: count })),
         print: () => {}
       }
@@ -201,10 +201,10 @@ describe("SpawnProvider", () => {
   it.effect("hands over the tool filters in force, and the value that was asked for", () =>
     Effect.gen(function* () {
       const plain = yield* specOf(every)
-      assert.deepStrictEqual(plain.spec.toolFilters, [])
+      assert.deepStrictEqual(plain.spec.policy.toolFilters, [])
       assert.notProperty(plain.spec, "output")
       const { result, spec } = yield* specOf(every, { toolFilter: { deny: ["rm"] }, outputSchema: Schema.Number })
-      assert.deepStrictEqual(spec.toolFilters, [{ deny: ["rm"] }])
+      assert.deepStrictEqual(spec.policy.toolFilters, [{ deny: ["rm"] }])
       assert.strictEqual(spec.output?.schema, Schema.Number)
       assert.strictEqual(result.structured, 1)
     })

@@ -98,7 +98,7 @@ const answer = Effect.fnUntraced(function* (root: Agent.Agent) {
   const agent = yield* runtime.open({
     agent: root,
     options: {},
-    toolFilters: [],
+    policy: AgentRuntime.openPolicy,
     emit: (update) => {
       updates.push(update)
     }

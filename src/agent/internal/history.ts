@@ -14,9 +14,23 @@ export const systemMessages = (systemPrompt: string): ReadonlyArray<Prompt.Messa
 
 const isBlankText = (text: string): boolean => text.trim() === ""
 
-/** A prompt as the user's message. Blank text is left out: model APIs refuse it. */
-export const userMessage = (blocks: ReadonlyArray<ContentBlock>): Prompt.UserMessage =>
-  Prompt.makeMessage("user", { content: blocks.filter((block) => !isBlank([block])).map(toPart) })
+/** The same conversation with another system prompt, or with its own if there is no other. */
+export const withSystem = (
+  messages: ReadonlyArray<Prompt.Message>,
+  systemPrompt: string | undefined
+): ReadonlyArray<Prompt.Message> =>
+  systemPrompt === undefined
+    ? messages
+    : [...systemMessages(systemPrompt), ...messages.filter(({ role }) => role !== "system")]
+
+/**
+ * A prompt as the user's message, with what else there is to tell. Blank text is left out: model APIs refuse it.
+ */
+export const userMessage = (
+  blocks: ReadonlyArray<ContentBlock>,
+  ...others: ReadonlyArray<Prompt.TextPart>
+): Prompt.UserMessage =>
+  Prompt.makeMessage("user", { content: [...blocks.filter((block) => !isBlank([block])).map(toPart), ...others] })
 
 const textPart = (text: string): Prompt.TextPart => Prompt.makePart("text", { text })
 
@@ -66,3 +80,20 @@ export const assistantMessages = (parts: ReadonlyArray<Response.AnyPart>): Reado
 /** The results of a reply's tool calls, in one message, or none. */
 export const toolMessages = (results: ReadonlyArray<Prompt.ToolResultPart>): ReadonlyArray<Prompt.Message> =>
   results.length === 0 ? [] : [Prompt.makeMessage("tool", { content: results })]
+
+/** Whether every tool call has its one result before anybody speaks again, and no result is without its call. */
+export const isBalanced = (messages: ReadonlyArray<Prompt.Message>): boolean => {
+  const open = new Set<string>()
+  for (const message of messages) {
+    if (message.role === "tool") {
+      if (!message.content.every((part) => part.type === "tool-result" && open.delete(part.id))) return false
+      continue
+    }
+    if (open.size > 0) return false
+    if (message.role !== "assistant") continue
+    for (const part of message.content) {
+      if (part.type === "tool-call" && !part.providerExecuted) open.add(part.id)
+    }
+  }
+  return open.size === 0
+}

@@ -14,18 +14,23 @@ import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Concurrency } from "effect/Types"
+import type { Agent } from "../../Agent.ts"
 import type { ContentBlock } from "../../Content.ts"
 import { CurrentAgent } from "../../CurrentAgent.ts"
 import { makeId } from "../../internal/id.ts"
-import type { ChildOutcome } from "../../SubagentProvider.ts"
+import type { SubagentError } from "../../SubagentError.ts"
+import type { ChildOutcome, Policy } from "../../SubagentProvider.ts"
+import type { SchemaSpec } from "../../SubagentRequest.ts"
 import { allowsTool } from "../../SubagentRequest.ts"
 import type { SubagentUsage } from "../../SubagentResult.ts"
-import type { AgentHandle, AgentSpec } from "../AgentRuntime.ts"
-import { systemMessages, toolMessages, userMessage } from "./history.ts"
+import type { AgentSpec } from "../AgentRuntime.ts"
+import { systemMessages, toolMessages, userMessage, withSystem } from "./history.ts"
 import { outcomeOfCap, outcomeOfCause, outcomeOfError, outcomeOfReply, sumOf } from "./outcome.ts"
 import { permit } from "./permission.ts"
 import type { Reply, ToolCall } from "./reply.ts"
 import { ReplyFold } from "./reply.ts"
+import type { SubmitTool } from "./submission.ts"
+import { Submission } from "./submission.ts"
 import { listed } from "./toolNames.ts"
 import type { BoundToolkit, Caller, ExecutableTool, ToolResult } from "./tools.ts"
 import { failedResult, unexecutedResult } from "./tools.ts"
@@ -34,21 +39,37 @@ import { failedResult, unexecutedResult } from "./tools.ts"
 export interface Loop {
   readonly kit: BoundToolkit
   readonly tools: ReadonlyMap<string, ExecutableTool>
-  readonly model: LanguageModel.LanguageModel
+  /** The tools that are not for every agent. */
+  readonly restricted: ReadonlyMap<string, (agent: Agent, policy: Policy) => boolean>
+  readonly submitTool: (schema: SchemaSpec) => Effect.Effect<SubmitTool, SubagentError>
   readonly maxTurns: number
   readonly systemPrompt: string
   readonly streaming: boolean
   readonly concurrency: Concurrency
+  readonly repairs: number
+}
+
+/** What an agent is made from, looked up. */
+export interface Parts {
+  readonly model: LanguageModel.LanguageModel
+  /** Whether and how it is to submit a value. */
+  readonly submitTool: SubmitTool | undefined
+  /** What it remembers from the start. */
+  readonly memory: ReadonlyArray<Prompt.Message>
 }
 
 /** An open agent, from the inside. */
-interface OpenAgent {
+export interface LoopAgent {
   readonly loop: Loop
   readonly spec: AgentSpec
   readonly scope: Scope.Scope
+  readonly model: LanguageModel.LanguageModel
+  readonly submitTool: SubmitTool | undefined
   readonly toolChoice: LanguageModel.ToolChoice<string>
   /** Every tool call in it has its result: replaced whole, step by step. */
   history: ReadonlyArray<Prompt.Message>
+  /** The history as it was when the last turn ended; empty if there was none. */
+  ended: ReadonlyArray<Prompt.Message>
   /** Made for the first tool that is called. */
   caller: Caller | undefined
   /** Over when the turn at work is. */
@@ -56,26 +77,48 @@ interface OpenAgent {
 }
 
 /** Makes an agent, whose tools find `scope` as theirs. */
-export const makeAgent = (loop: Loop, spec: AgentSpec, scope: Scope.Scope): AgentHandle => {
-  const { options, toolFilters } = spec
-  const agent: OpenAgent = {
+export const makeAgent = (loop: Loop, spec: AgentSpec, scope: Scope.Scope, parts: Parts): LoopAgent => {
+  const { model, submitTool } = parts
+  const memory = withSystem(parts.memory, spec.options.systemPrompt)
+  const isKnown = parts.memory.length > 0
+  return {
     loop,
     spec,
     scope,
-    // a filtered agent gets the same toolkit as every other, for a model keeps one decoder, and is shown a part of it
-    toolChoice:
-      toolFilters.length === 0
-        ? "auto"
-        : { mode: "auto", oneOf: Object.keys(loop.kit.tools).filter((name) => allowsTool(toolFilters, name)) },
-    history: systemMessages(options.systemPrompt ?? loop.systemPrompt),
+    model,
+    submitTool,
+    toolChoice: toolChoiceOf(loop, spec, submitTool),
+    history: isKnown ? memory : systemMessages(spec.options.systemPrompt ?? loop.systemPrompt),
+    ended: isKnown ? memory : [],
     caller: undefined,
     atWork: undefined
   }
-  return { turn: (prompt) => inTurn(agent, runTurn(agent, prompt)) }
+}
+
+/** A prompt for an agent, and its answer. */
+export const turnOf = (agent: LoopAgent, prompt: ReadonlyArray<ContentBlock>): Effect.Effect<ChildOutcome> =>
+  inTurn(agent, runTurn(agent, prompt))
+
+/**
+ * Every agent gives its model the same toolkit, for a model keeps one decoder; one that may not use all of it has the
+ * model shown a part. A tool to submit with is no part of what can be filtered.
+ */
+const toolChoiceOf = (
+  { kit, restricted }: Loop,
+  { agent, policy }: AgentSpec,
+  submitTool: SubmitTool | undefined
+): LanguageModel.ToolChoice<string> => {
+  if (policy.toolFilters.length === 0 && restricted.size === 0) return "auto"
+  const all = Object.keys(kit.tools)
+  const shown = all.filter(
+    (name) => allowsTool(policy.toolFilters, name) && restricted.get(name)?.(agent, policy) !== false
+  )
+  if (shown.length === all.length) return "auto"
+  return { mode: "auto", oneOf: submitTool === undefined ? shown : [...shown, submitTool.name] }
 }
 
 /** Turns follow one another. Most agents have just one, so waiting must not cost those that have nothing to wait for. */
-const inTurn = <A>(agent: OpenAgent, turn: Effect.Effect<A>): Effect.Effect<A> =>
+const inTurn = <A>(agent: LoopAgent, turn: Effect.Effect<A>): Effect.Effect<A> =>
   Effect.suspend(() => {
     const over = Deferred.makeUnsafe<void>()
     const begin: Effect.Effect<A> = Effect.suspend(() => {
@@ -86,11 +129,12 @@ const inTurn = <A>(agent: OpenAgent, turn: Effect.Effect<A>): Effect.Effect<A> =
     return Effect.onExit(begin, () => {
       if (agent.atWork !== over) return Effect.void
       agent.atWork = undefined
+      agent.ended = agent.history
       return Deferred.succeed(over, undefined)
     })
   })
 
-const callerOf = (agent: OpenAgent): Caller => {
+const callerOf = (agent: LoopAgent): Caller => {
   const { scope, spec } = agent
   return (agent.caller ??= {
     services: Context.make(CurrentAgent, spec.agent).pipe(Context.add(Scope.Scope, scope)),
@@ -99,15 +143,16 @@ const callerOf = (agent: OpenAgent): Caller => {
   })
 }
 
-const runTurn = Effect.fnUntraced(function* (agent: OpenAgent, prompt: ReadonlyArray<ContentBlock>) {
+const runTurn = Effect.fnUntraced(function* (agent: LoopAgent, prompt: ReadonlyArray<ContentBlock>) {
   const { loop, spec } = agent
   const random = yield* Effect.service(Random.Random)
   const freshId = () => makeId(random)
   let usage: SubagentUsage = {}
   const ended = (outcome: ChildOutcome): ChildOutcome => (isEmpty(usage) ? outcome : { ...outcome, usage })
 
+  const submission = agent.submitTool && spec.output && new Submission(agent.submitTool, spec.output, loop.repairs)
   // it stays there if the turn ends badly, so that the next prompt can refer to it
-  agent.history = [...agent.history, userMessage(prompt)]
+  agent.history = [...agent.history, submission ? userMessage(prompt, submission.instruction) : userMessage(prompt)]
   for (let calls = 1; ; calls++) {
     const called = yield* Effect.exit(Effect.suspend(() => callModel(agent, freshId)))
     if (Exit.isFailure(called)) return ended(outcomeOfCause(called.cause))
@@ -116,27 +161,41 @@ const runTurn = Effect.fnUntraced(function* (agent: OpenAgent, prompt: ReadonlyA
       usage = sumOf(usage, reply.usage)
       spec.emit({ _tag: "Usage", usage })
     }
-    if (goesOn(reply) && calls < loop.maxTurns) {
+    const submits = submission !== undefined && reply.calls.some((call) => submission.isOne(call))
+    const isCapped = !(calls < loop.maxTurns)
+    let outcome: ChildOutcome | undefined
+    if (goesOn(reply) && (submits || !isCapped)) {
       // one call alone needs no fiber of its own
       const concurrency = reply.calls.length === 1 ? 1 : loop.concurrency
-      remember(agent, reply, yield* Effect.forEach(reply.calls, (call) => answer(agent, call), { concurrency }))
+      const answers = Effect.forEach(reply.calls, (call) => answer(agent, call, submission), { concurrency })
+      remember(agent, reply, yield* answers)
+      if (submits) outcome = submission.end()
     } else {
-      const outcome = outcomeOf(reply, loop.maxTurns)
-      const results = reply.calls.map((call) => answered(agent, leftOut(call, outcome)))
-      remember(agent, reply, results)
-      return ended(outcome)
+      outcome = outcomeOf(reply, loop.maxTurns)
+      const unanswered = outcome
+      remember(
+        agent,
+        reply,
+        reply.calls.map((call) => answered(agent, leftOut(call, unanswered)))
+      )
+      if (submission !== undefined && outcome.stopReason === "completed") {
+        outcome = submission.end()
+        if (outcome === undefined) agent.history = [...agent.history, submission.reminder]
+      }
     }
+    outcome ??= isCapped ? outcomeOfCap(loop.maxTurns) : undefined
+    if (outcome !== undefined) return ended(outcome)
   }
 })
 
 /** One model call: what the model says is reported while it comes, or when it has come. */
 const callModel = (
-  { history, loop, spec, toolChoice }: OpenAgent,
+  { history, loop, model, spec, submitTool, toolChoice }: LoopAgent,
   freshId: () => string
 ): Effect.Effect<Reply, AiError.AiError> => {
   const request = {
     prompt: Prompt.fromMessages(history),
-    toolkit: loop.kit,
+    toolkit: submitTool === undefined ? loop.kit : submitTool.kit,
     toolChoice,
     disableToolCallResolution: true,
     toolCallValidation: "deferred"
@@ -145,37 +204,39 @@ const callModel = (
     ? Effect.suspend(() => {
         const fold = new ReplyFold(spec.emit, freshId)
         return Effect.map(
-          Stream.runForEachArray(loop.model.streamText(request), (parts) => Effect.sync(() => fold.add(parts))),
+          Stream.runForEachArray(model.streamText(request), (parts) => Effect.sync(() => fold.add(parts))),
           () => fold.end()
         )
       })
-    : Effect.map(loop.model.generateText(request), ({ content }) =>
-        new ReplyFold(spec.emit, freshId).add(content).end()
-      )
+    : Effect.map(model.generateText(request), ({ content }) => new ReplyFold(spec.emit, freshId).add(content).end())
 }
 
-const answer = (agent: OpenAgent, call: ToolCall): Effect.Effect<ToolResult> =>
+const answer = (agent: LoopAgent, call: ToolCall, submission: Submission | undefined): Effect.Effect<ToolResult> =>
   Effect.suspend(() => {
-    const { loop, spec } = agent
-    spec.emit({ _tag: "ToolCall", id: call.id, status: "running" })
-    const tool = allowsTool(spec.toolFilters, call.name) ? loop.tools.get(call.name) : undefined
-    return tool === undefined
-      ? Effect.succeed(answered(agent, noSuchTool(agent, call)))
-      : Effect.map(tool(call, callerOf(agent)), (result) => answered(agent, result))
+    agent.spec.emit({ _tag: "ToolCall", id: call.id, status: "running" })
+    return Effect.map(submission?.isOne(call) === true ? submission.answer(call) : execute(agent, call), (result) =>
+      answered(agent, result)
+    )
   })
 
-const noSuchTool = ({ loop, spec }: OpenAgent, call: ToolCall): ToolResult => {
-  const names = listed([...loop.tools.keys()].filter((name) => allowsTool(spec.toolFilters, name)))
-  return failedResult(call, `There is no tool ${JSON.stringify(call.name)}; the tools there are: ${names}`)
+const execute = (agent: LoopAgent, call: ToolCall): Effect.Effect<ToolResult> => {
+  const { loop, spec, submitTool } = agent
+  const isAllowed = (name: string) => allowsTool(spec.policy.toolFilters, name)
+  const tool = loop.tools.get(call.name)
+  if (tool !== undefined && isAllowed(call.name)) return tool(call, callerOf(agent))
+  const names = [...loop.tools.keys()].filter(isAllowed)
+  const usable = listed(submitTool === undefined ? names : [...names, submitTool.name])
+  const problem = tool === undefined ? "There is no tool" : "A tool filter denies"
+  return Effect.succeed(failedResult(call, `${problem} ${JSON.stringify(call.name)}; the tools there are: ${usable}`))
 }
 
-const answered = ({ spec }: OpenAgent, result: ToolResult): ToolResult => {
+const answered = ({ spec }: LoopAgent, result: ToolResult): ToolResult => {
   const status = result.isFailure ? "failed" : "completed"
   spec.emit({ _tag: "ToolCall", id: result.id, status, output: result.result })
   return result
 }
 
-const remember = (agent: OpenAgent, reply: Reply, results: ReadonlyArray<ToolResult>): void => {
+const remember = (agent: LoopAgent, reply: Reply, results: ReadonlyArray<ToolResult>): void => {
   agent.history = [...agent.history, ...reply.messages, ...toolMessages(results)]
 }
 

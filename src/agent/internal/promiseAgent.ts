@@ -8,11 +8,12 @@ import * as Semaphore from "effect/Semaphore"
 import { none } from "../../Capabilities.ts"
 import { toText } from "../../Content.ts"
 import { promisedTurn } from "../../internal/promised.ts"
+import { issueAt } from "../../internal/issues.ts"
 import type { SubagentError } from "../../SubagentError.ts"
 import { fromReason, InvalidRequest } from "../../SubagentError.ts"
 import { allowsTool } from "../../SubagentRequest.ts"
 import type { AgentHandle, AgentRuntime, AgentSpec, PromiseOptions } from "../AgentRuntime.ts"
-import { unknownNames } from "./toolNames.ts"
+import { unknownTools } from "./toolNames.ts"
 
 /** The runtime. */
 export const makeRuntime = <Tools extends object>(options: PromiseOptions<Tools>): AgentRuntime["Service"] => ({
@@ -32,10 +33,10 @@ const open = <Tools extends object>(
   const { agent, emit, lineage } = spec
   const all = Object.entries(typeof options.tools === "function" ? options.tools(agent) : (options.tools ?? {}))
   const names = all.map(([name]) => name)
-  const issues = unknownNames(spec.toolFilters.at(-1), names)
+  const issues = [...unknownTools(spec, names), ...(spec.seed === undefined ? [] : [noMemory])]
   if (issues.length > 0) return Effect.fail(fromReason(new InvalidRequest({ issues })))
   // what an agent may not use it does not get: nothing else keeps a loop that we don't know from executing it
-  const tools = Object.fromEntries(all.filter(([name]) => allowsTool(spec.toolFilters, name))) as Partial<Tools>
+  const tools = Object.fromEntries(all.filter(([name]) => allowsTool(spec.policy.toolFilters, name))) as Partial<Tools>
   const turns = Semaphore.makeUnsafe(1)
   return Effect.succeed({
     turn: (content) =>
@@ -51,3 +52,5 @@ const open = <Tools extends object>(
       )
   })
 }
+
+const noMemory = issueAt(["seed"], "This runtime makes no seeds and takes none")

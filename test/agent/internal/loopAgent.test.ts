@@ -16,7 +16,7 @@ import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
 import * as Schema from "effect/Schema"
 import { TestClock } from "effect/testing"
-import { calculator, open, outline, resultsOf } from "../harness.ts"
+import { calculator, filtered, open, outline, resultsOf } from "../harness.ts"
 
 const add = (a: number, b: number, id?: string) => ({ name: "add", params: { a, b }, id })
 
@@ -254,9 +254,9 @@ describe("tool calls of one reply", () => {
   )
 })
 
-describe("a tool filter", () => {
-  const offered = Effect.fnUntraced(function* (toolFilters: AgentRuntime.AgentSpec["toolFilters"]) {
-    const agent = yield* open(calculator([{ text: "hi" }]), { toolFilters })
+describe("a tool filter (12)", () => {
+  const offered = Effect.fnUntraced(function* (toolFilters: AgentRuntime.AgentSpec["policy"]["toolFilters"]) {
+    const agent = yield* open(calculator([{ text: "hi" }]), { policy: filtered(...toolFilters) })
     yield* agent.turn("hello")
     return (yield* agent.calls)[0]?.tools
   })
@@ -275,7 +275,7 @@ describe("a tool filter", () => {
     Effect.gen(function* () {
       const agent = yield* open(
         calculator([{ toolCalls: [add(1, 2), { name: "shout", params: { text: "hi" } }] }, { text: "done" }]),
-        { toolFilters: [{ deny: ["add"] }] }
+        { policy: filtered({ deny: ["add"] }) }
       )
       assert.strictEqual((yield* agent.turn("add")).stopReason, "completed")
       assert.deepStrictEqual(resultsOf((yield* agent.calls)[1]), [
@@ -283,7 +283,7 @@ describe("a tool filter", () => {
           id: "call-0-0",
           name: "add",
           isFailure: true,
-          result: 'There is no tool "add"; the tools there are: "shout"'
+          result: 'A tool filter denies "add"; the tools there are: "shout"'
         },
         { id: "call-0-1", name: "shout", isFailure: false, result: "HI!" }
       ])

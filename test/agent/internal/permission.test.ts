@@ -68,7 +68,7 @@ const asked = (outcome: SubagentUpdate.Permission["outcome"]) => [
   { _tag: "Permission", toolCallId: "1", outcome }
 ]
 
-describe("a tool that needs an approval", () => {
+describe("a tool that needs an approval (19)", () => {
   it.effect("is executed once it is approved, and the approver knows all about the call", () =>
     Effect.gen(function* () {
       const requests: Array<Approvals.ApprovalRequest> = []
@@ -166,7 +166,7 @@ describe("a tool that needs an approval", () => {
   )
 })
 
-describe("whether a tool needs an approval", () => {
+describe("whether a tool needs an approval (19)", () => {
   const answers: ReadonlyArray<[string, Tool.NeedsApproval<typeof Params> | undefined, boolean]> = [
     ["no by default", undefined, false],
     ["a plain no", false, false],

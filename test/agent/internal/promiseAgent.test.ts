@@ -89,7 +89,7 @@ describe("a runtime made of an async function", () => {
           order.push(`${prompt} ends`)
         }
       })
-      const agent = yield* runtime.open({ agent: root, options: {}, toolFilters: [], emit: () => {} })
+      const agent = yield* runtime.open({ agent: root, options: {}, policy: AgentRuntime.openPolicy, emit: () => {} })
       const one = yield* Effect.forkChild(agent.turn([Content.text("one")]), { startImmediately: true })
       const two = yield* Effect.forkChild(agent.turn([Content.text("two")]), { startImmediately: true })
       first.resolve("")
