@@ -14,6 +14,7 @@ import * as Toolkit from "effect/ai/Toolkit"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { AgentOptions } from "../Agent.ts"
 import { CurrentAgent } from "../CurrentAgent.ts"
@@ -160,8 +161,9 @@ export const toolkit = <const Bindings extends ReadonlyArray<Tool.Any>, With ext
 
 const call = Effect.fnUntraced(function* (subagents: Subagents["Service"], options: Options, input: unknown) {
   const parent = yield* Effect.serviceOption(CurrentAgent)
-  const request = yield* Binding.requestOf(options, input, Option.getOrUndefined(parent))
-  const result = yield* Effect.mapError(subagents.run(options.provider, request), explain)
+  const request = Binding.requestOf(options, input, Option.getOrUndefined(parent))
+  if (Result.isFailure(request)) return yield* Effect.fail(request.failure.text)
+  const result = yield* Effect.mapError(subagents.run(options.provider, request.success), explain)
   const { isError, text } = answerOf(result, options.maxResultBytes)
   return yield* isError ? Effect.fail(text) : Effect.succeed(text)
 })

@@ -3,4 +3,5 @@
  *
  * @since 0.1.0
  */
+export * as PlainTool from "./PlainTool.ts"
 export * as SubagentTool from "./SubagentTool.ts"

@@ -4,12 +4,12 @@
  *
  * @since 0.1.0
  */
-import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { Agent } from "../../Agent.ts"
-import { issuesOf } from "../../internal/issues.ts"
+import { issueAt, issuesOf } from "../../internal/issues.ts"
 import { NonBlank } from "../../internal/nonBlank.ts"
+import type { RequestIssue } from "../../SubagentError.ts"
 import type { SubagentStartRequest } from "../../SubagentRequest.ts"
 import type { Options } from "../SubagentTool.ts"
 
@@ -42,17 +42,29 @@ export const nameOf = <Name extends string>(options: Options<Name>): Name => opt
 
 const decodeInput = Schema.decodeUnknownResult(Input, { errors: "all", onExcessProperty: "error" })
 
-/** The request of a call. Fails with what to tell the model. What the binding does not say is not asked for. */
+/** Why there is no request: what to tell the model, and the same as issues. */
+export interface Refusal {
+  readonly text: string
+  readonly issues: ReadonlyArray<RequestIssue>
+}
+
+/** The request of a call. What the binding does not say is not asked for. */
 export const requestOf = (
   options: Options,
   input: unknown,
   parent: Agent | undefined
-): Effect.Effect<SubagentStartRequest<never>, string> => {
+): Result.Result<SubagentStartRequest<never>, Refusal> => {
   const decoded = decodeInput(input)
-  if (Result.isFailure(decoded)) return Effect.fail(`Invalid arguments: ${issuesOf(decoded.failure).join("; ")}`)
-  if (parent === undefined) return Effect.fail("No agent is running here: a subagent needs the agent that calls it.")
+  if (Result.isFailure(decoded)) {
+    const issues = issuesOf(decoded.failure)
+    return Result.fail({ text: `Invalid arguments: ${issues.join("; ")}`, issues })
+  }
+  if (parent === undefined) {
+    const text = "No agent is running here: a subagent needs the agent that calls it."
+    return Result.fail({ text, issues: [issueAt(["parent"], text)] })
+  }
   const { agentOptions, maxDepth, toolFilter } = options
-  return Effect.succeed({
+  return Result.succeed({
     prompt: decoded.success.prompt,
     parent,
     label: decoded.success.description,
