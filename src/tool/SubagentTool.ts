@@ -16,7 +16,8 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import type { AgentOptions } from "../Agent.ts"
+import { AvailableTo } from "../agent/AvailableTo.ts"
+import type { Agent, AgentOptions } from "../Agent.ts"
 import { CurrentAgent } from "../CurrentAgent.ts"
 import type { SubagentError } from "../SubagentError.ts"
 import { DuplicateTool, fromReason } from "../SubagentError.ts"
@@ -103,7 +104,13 @@ export const make = <const Name extends string = "subagent">(options: Options<Na
     success: Schema.String,
     failure: Schema.String,
     failureMode: "return"
-  })
+  }).annotate(AvailableTo, isUsable(options)) as SubagentTool<Name> // annotating leaves a tool the kind it is
+
+/** An agent that is too deep to delegate is not offered the tool. */
+const isUsable =
+  ({ maxDepth = Number.POSITIVE_INFINITY }: Options) =>
+  ({ session }: Agent, policy: Policy): boolean =>
+    (session.header.delegationDepth ?? 0) < Math.min(maxDepth, policy.maxDepth)
 
 /**
  * The handler of a binding.
