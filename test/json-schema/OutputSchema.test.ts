@@ -26,20 +26,23 @@ describe("fromJsonSchema", () => {
     Effect.gen(function* () {
       const schema = yield* OutputSchema.fromJsonSchema(Person)
       assert.deepStrictEqual(yield* decode(schema, { name: "Ada", age: 36 }), { name: "Ada", age: 36 })
-    }))
+    })
+  )
 
   it.effect("refuses what the document refuses, each with its path, excess properties too", () =>
     Effect.gen(function* () {
       const schema = yield* OutputSchema.fromJsonSchema(Person)
       const error = yield* Effect.flip(decode(schema, { name: "", age: 1.5, extra: true }))
       for (const path of ["name", "age", "extra"]) assert.include(error.message, `["${path}"]`)
-    }))
+    })
+  )
 
   it.effect("keeps the properties that an open object says nothing of", () =>
     Effect.gen(function* () {
       const schema = yield* OutputSchema.fromJsonSchema({ type: "object", properties: { a: { type: "string" } } })
       assert.deepStrictEqual(yield* decode(schema, { a: "x", b: [1] }), { a: "x", b: [1] })
-    }))
+    })
+  )
 
   it.effect("follows local references, recursive ones too", () =>
     Effect.gen(function* () {
@@ -47,26 +50,35 @@ describe("fromJsonSchema", () => {
         type: "object",
         properties: { tree: { $ref: "#/$defs/Node" } },
         $defs: {
-          Node: { type: "object", properties: { v: { type: "number" }, next: { $ref: "#/$defs/Node" } }, required: ["v"] }
+          Node: {
+            type: "object",
+            properties: { v: { type: "number" }, next: { $ref: "#/$defs/Node" } },
+            required: ["v"]
+          }
         }
       })
       yield* decode(schema, { tree: { v: 1, next: { v: 2 } } })
       const error = yield* Effect.flip(decode(schema, { tree: { v: 1, next: { v: "two" } } }))
       assert.include(error.message, '["tree"]["next"]["v"]')
-    }))
+    })
+  )
 
   it.effect("reads draft-07 where the document says that it is one", () =>
     Effect.gen(function* () {
       const schema = yield* OutputSchema.fromJsonSchema({
         $schema: "http://json-schema.org/draft-07/schema#",
         type: "object",
-        properties: { pair: { type: "array", items: [{ type: "string" }, { type: "number" }] }, n: { $ref: "#/definitions/N" } },
+        properties: {
+          pair: { type: "array", items: [{ type: "string" }, { type: "number" }] },
+          n: { $ref: "#/definitions/N" }
+        },
         definitions: { N: { type: "number" } }
       })
       yield* decode(schema, { pair: ["a", 1], n: 1 })
       yield* Effect.flip(decode(schema, { pair: [1, "a"] }))
       yield* Effect.flip(decode(schema, { n: "one" }))
-    }))
+    })
+  )
 
   it.effect("is not changed by what its host does to the document later", () =>
     Effect.gen(function* () {
@@ -75,7 +87,8 @@ describe("fromJsonSchema", () => {
       document.required.push("age")
       yield* decode(schema, { name: "Ada" })
       assert.deepStrictEqual((yield* OutputSchema.toJsonSchema(schema)).schema, Person)
-    }))
+    })
+  )
 
   const malformed: ReadonlyArray<readonly [string, unknown, string]> = [
     ["something that is no object", "text", "outputSchema"],
@@ -96,12 +109,13 @@ describe("fromJsonSchema", () => {
           issues.some((issue) => issue.startsWith(path)),
           issues.join("\n")
         )
-      }))
+      })
+    )
   }
 
   const unsupported: ReadonlyArray<readonly [string, object]> = [
     ["not", { not: { required: ["a"] } }],
-    ["if", { if: { required: ["a"] }, then: { required: ["b"] } }],
+    ["if", { if: { required: ["a"] }, else: { required: ["b"] } }],
     ["dependentRequired", { dependentRequired: { a: ["b"] } }],
     ["unevaluatedProperties", { unevaluatedProperties: false }],
     ["contains", { properties: { a: { type: "array", contains: { const: 1 } } } }],
@@ -113,7 +127,8 @@ describe("fromJsonSchema", () => {
       Effect.gen(function* () {
         const issues = yield* issuesOf({ type: "object", ...keywords })
         assert.include(issues.join("\n"), keyword)
-      }))
+      })
+    )
   }
 
   it.effect("refuses patterns unless the host trusts the document", () =>
@@ -123,7 +138,8 @@ describe("fromJsonSchema", () => {
       const schema = yield* OutputSchema.fromJsonSchema(document, { patterns: "apply" })
       yield* decode(schema, { code: "ABC" })
       yield* Effect.flip(decode(schema, { code: "abc" }))
-    }))
+    })
+  )
 })
 
 describe("toJsonSchema", () => {
@@ -131,7 +147,8 @@ describe("toJsonSchema", () => {
     Effect.gen(function* () {
       const schema = yield* OutputSchema.fromJsonSchema(Person)
       assert.deepStrictEqual(yield* OutputSchema.toJsonSchema(schema), { schema: Person, isWrapped: false })
-    }))
+    })
+  )
 
   it.effect("describes the JSON form of a schema whose values are none: what is decoded is what was described", () =>
     Effect.gen(function* () {
@@ -144,7 +161,8 @@ describe("toJsonSchema", () => {
       })
       const decoded = yield* decode(Dated, { when: "2020-01-02T00:00:00.000Z", count: "3" })
       assert.deepStrictEqual(decoded, { when: new Date("2020-01-02T00:00:00.000Z"), count: 3 })
-    }))
+    })
+  )
 
   it.effect("puts a root that is a reference in its place", () =>
     Effect.gen(function* () {
@@ -160,7 +178,8 @@ describe("toJsonSchema", () => {
       assert.isFalse(isWrapped)
       assert.strictEqual(schema["type"], "object")
       assert.deepStrictEqual(Object.keys(schema["$defs"] as object), ["Node"])
-    }))
+    })
+  )
 
   it.effect("wraps a root that is no object", () =>
     Effect.gen(function* () {
@@ -173,7 +192,8 @@ describe("toJsonSchema", () => {
           additionalProperties: false
         }
       })
-    }))
+    })
+  )
 
   it.effect("refuses a schema that has no JSON Schema", () =>
     Effect.gen(function* () {
@@ -183,5 +203,6 @@ describe("toJsonSchema", () => {
       const error = yield* Effect.flip(OutputSchema.toJsonSchema(dies))
       assert.strictEqual(error.code, "INVALID_REQUEST")
       assert.include(error.message, "not yet")
-    }))
+    })
+  )
 })
