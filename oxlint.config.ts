@@ -34,7 +34,7 @@ export const modules: ReadonlyArray<ReadonlyArray<string>> = [
     "internal/updateLog",
     "internal/verdict"
   ],
-  ["Subagents", "internal/runs", "internal/startRun"]
+  ["Subagents", "internal/activate", "internal/runs", "internal/startRun"]
 ]
 
 /** Floors 3 to 5 are folders. */

@@ -190,6 +190,49 @@ export class ProviderFault extends Schema.TaggedError<ProviderFault>()("Provider
 }
 
 /**
+ * The run has settled: it takes no more messages.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class RunSettled extends Schema.TaggedError<RunSettled>()("RunSettled", {
+  runId: Schema.String
+}) {
+  override get message(): string {
+    return `Run ${this.runId} has settled`
+  }
+}
+
+/**
+ * The run that holds the child's session has been released, and the child with it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class RunReleased extends Schema.TaggedError<RunReleased>()("RunReleased", {
+  runId: Schema.String
+}) {
+  override get message(): string {
+    return `Run ${this.runId} has been released, and its child with it`
+  }
+}
+
+/**
+ * The child is at work: it can't be resumed before its run has settled.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ChildBusy extends Schema.TaggedError<ChildBusy>()("ChildBusy", {
+  id: Schema.String,
+  runId: Schema.String
+}) {
+  override get message(): string {
+    return `Child ${JSON.stringify(this.id)} is at work in run ${this.runId}`
+  }
+}
+
+/**
  * Two tools of one toolkit have this name.
  *
  * @category errors
@@ -233,6 +276,9 @@ export type SubagentErrorReason =
   | StartFailed
   | HistoryUnavailable
   | ProviderFault
+  | RunSettled
+  | RunReleased
+  | ChildBusy
   | DuplicateTool
   | RegistryClosed
 
@@ -248,6 +294,9 @@ const codes = {
   StartFailed: "START_FAILED",
   HistoryUnavailable: "HISTORY_UNAVAILABLE",
   ProviderFault: "PROVIDER_FAULT",
+  RunSettled: "RUN_SETTLED",
+  RunReleased: "RUN_RELEASED",
+  ChildBusy: "CHILD_BUSY",
   DuplicateTool: "DUPLICATE_TOOL",
   RegistryClosed: "REGISTRY_CLOSED"
 } as const satisfies Record<SubagentErrorReason["_tag"], string>
@@ -279,6 +328,9 @@ export class SubagentError extends Schema.TaggedError<SubagentError>()("Subagent
     StartFailed,
     HistoryUnavailable,
     ProviderFault,
+    RunSettled,
+    RunReleased,
+    ChildBusy,
     DuplicateTool,
     RegistryClosed
   ])

@@ -13,6 +13,7 @@ import type * as Scope from "effect/Scope"
 import type { AgentId, AgentOptions, ChildHeader, RunId } from "./Agent.ts"
 import type { ApprovalOutcome, ApprovalRequest } from "./Approvals.ts"
 import type { Capabilities } from "./Capabilities.ts"
+import type { ContentBlock } from "./Content.ts"
 import { promisedProvider } from "./internal/promisedProvider.ts"
 import type { RequestIssue, SubagentError } from "./SubagentError.ts"
 import type { CheckedRequest, SchemaSpec, ToolFilter } from "./SubagentRequest.ts"
@@ -102,7 +103,19 @@ export interface ChildOutcome {
 }
 
 /**
- * One child. It lives in the scope that `start` was given.
+ * A message to a child at work.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface ChildMessage {
+  readonly messageId: string
+  readonly content: ReadonlyArray<ContentBlock>
+}
+
+/**
+ * One child. It lives in the scope that `start` was given. A method that is there is a capability; a child without it
+ * has no key for it, either.
  *
  * @category models
  * @since 0.1.0
@@ -115,6 +128,14 @@ export interface ChildSession {
    * the provider could not get one.
    */
   readonly turn: Effect.Effect<ChildOutcome, SubagentError>
+  /**
+   * Takes a message in for the turn that is running, in the order of the calls. Emits a `Receipt` of `consumed` when
+   * the child has it before it; what was not consumed when the run settles has expired. Fails with `RunSettled` from
+   * the moment at which the turn has decided to end: what was taken in is never passed over in silence.
+   */
+  readonly sendMessage?: (message: ChildMessage) => Effect.Effect<void, SubagentError>
+  /** Runs one more turn of the same child. Called only when no turn is running any more. */
+  readonly resumeTurn?: (prompt: ReadonlyArray<ContentBlock>) => Effect.Effect<ChildOutcome, SubagentError>
 }
 
 /**

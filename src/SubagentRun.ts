@@ -6,11 +6,13 @@
  * @since 0.1.0
  */
 import type * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { AgentId, ChildHeader, RunId } from "./Agent.ts"
+import type { ContentBlock } from "./Content.ts"
 import type { SubagentError } from "./SubagentError.ts"
 import type { SubagentResult, SubagentUsage } from "./SubagentResult.ts"
-import type { SubagentUpdate } from "./SubagentUpdate.ts"
+import type { MessageReceipt, SubagentUpdate } from "./SubagentUpdate.ts"
 
 /**
  * One accepted delegation.
@@ -41,6 +43,19 @@ export interface SubagentRun<A = unknown> {
    * A subscriber that is too slow misses the oldest ones, which shows in `seq`.
    */
   readonly updates: Stream.Stream<SubagentUpdate>
+  /**
+   * Sends a message to the child at work. There only if the child can take one. The receipt says that it was taken in;
+   * a `Receipt` among the updates says that it was consumed or has expired. Fails with `RunSettled` once it is too late.
+   */
+  readonly sendMessage?: (content: string | ReadonlyArray<ContentBlock>) => Effect.Effect<MessageReceipt, SubagentError>
+  /**
+   * Goes on with the same child after the run has settled, however it ended: the same id, header, policy and schema, in
+   * a run of its own that belongs to the caller's scope. There only if the child can go on. The child itself belongs to
+   * the first run: once that is released, this fails with `RunReleased`. Fails with `ChildBusy` while the child works.
+   */
+  readonly resume?: (
+    content: string | ReadonlyArray<ContentBlock>
+  ) => Effect.Effect<SubagentRun<A>, SubagentError, Scope.Scope>
 }
 
 /**

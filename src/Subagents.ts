@@ -204,6 +204,7 @@ export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Eff
       return startRun({
         name,
         provider,
+        capabilities,
         read: read.success,
         place: placed.success,
         owner,

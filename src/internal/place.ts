@@ -7,6 +7,7 @@ import type * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import type { AgentId, ChildHeader, RunId, SessionId } from "../Agent.ts"
 import type { Capabilities } from "../Capabilities.ts"
+import type { ContentBlock } from "../Content.ts"
 import type { SubagentErrorReason } from "../SubagentError.ts"
 import { DepthExceeded, ParentSettled, UnsupportedCapability } from "../SubagentError.ts"
 import type { Lineage, Policy } from "../SubagentProvider.ts"
@@ -39,11 +40,17 @@ const missing = (read: ReadRequest, capabilities: Capabilities): ReadonlyArray<s
   for (const option of Object.keys(agentOptions)) {
     if (capabilities[option as keyof Capabilities] !== true) lacking.push(option)
   }
-  for (const kind of new Set(prompt.map((block) => block.type))) {
-    if (kind !== "text" && capabilities.content?.includes(kind) !== true) lacking.push(`content:${kind}`)
-  }
-  return lacking
+  return [...lacking, ...missingContent(prompt, capabilities)]
 }
+
+/** The kinds of block that the provider does not take. */
+export const missingContent = (
+  blocks: ReadonlyArray<ContentBlock>,
+  capabilities: Capabilities
+): ReadonlyArray<string> =>
+  Array.from(new Set(blocks.map((block) => block.type)))
+    .filter((kind) => kind !== "text" && capabilities.content?.includes(kind) !== true)
+    .map((kind) => `content:${kind}`)
 
 /** Holds a request against the provider and against everything above it, and gives the run its place. */
 export const place = (options: {

@@ -36,15 +36,26 @@ const announced = ({ lineage, provider }: { readonly lineage: Place["lineage"]; 
   ...(lineage.label !== undefined && { label: lineage.label })
 })
 
+/** One child. Each of its runs is a turn of it; the first one holds it, and takes it along when it is released. */
+export interface Session {
+  /** Everything the provider acquired, and the turns. */
+  readonly scope: Scope.Closeable
+  /** The first of its runs. */
+  holder: Run | undefined
+  /** The last of its runs, the only one that may be at work. */
+  current: Run | undefined
+}
+
 /** One accepted run: what `place` needs to know of it as a parent, and its state. */
 export interface Run extends KnownParent {
   readonly provider: string
+  readonly session: Session
   readonly since: number
   readonly log: UpdateLog
   /** Who is asked on its behalf, and on behalf of what it starts. */
   readonly approver: Approver | undefined
   readonly owner: Run | undefined
-  /** The session's scope: everything the provider acquired, and the turn. */
+  /** The session's, if the run holds it; otherwise one within, for its own turn. */
   readonly scope: Scope.Closeable
   readonly done: Deferred.Deferred<SubagentResult, SubagentError>
   /** Those it owns that have not been released. */
@@ -93,6 +104,8 @@ export const make = (options: {
     agents.set(run.lineage.id, run)
     sessions.set(run.header.id, run)
     run.owner?.children.add(run)
+    run.session.holder ??= run
+    run.session.current = run
     options.announce(Object.freeze({ type: "subagent/start", ...announced(run) }))
   }
 
@@ -103,8 +116,9 @@ export const make = (options: {
 
   /** As long as a child is not quiet, it is known as what it is: what it still starts is not a root's. */
   const forgetAgent = (run: Run): void => {
-    if (agents.get(run.lineage.id) === run) agents.delete(run.lineage.id)
-    if (sessions.get(run.header.id) === run) sessions.delete(run.header.id)
+    if (!holdsSession(run)) return
+    if (agents.get(run.lineage.id)?.session === run.session) agents.delete(run.lineage.id)
+    if (sessions.get(run.header.id)?.session === run.session) sessions.delete(run.header.id)
   }
 
   const fix = (run: Run, verdict: Verdict): void => {
@@ -168,6 +182,8 @@ export const make = (options: {
       if (run.released !== undefined) return Deferred.await(run.released)
       const released = (run.released = Deferred.makeUnsafe<void>())
       abort(run, cause)
+      // a run that has resumed the child ends with it, and is told so before anything of the child is gone
+      if (holdsSession(run)) abort(run.session.current!, { _tag: "Release" })
       return Effect.ensuring(
         cleanUp(
           run,
@@ -185,18 +201,21 @@ export const make = (options: {
       )
     }).pipe(Effect.uninterruptible)
 
-  /** Closes a run's scope, and releases what it owns beside. */
-  const quiet = (run: Run, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> =>
-    run.children.size === 0
-      ? Scope.close(run.scope, exit)
-      : Effect.all(
-          // the children first: a scope that fails to close at once must not keep them from being released
-          [
-            ...Array.from(run.children, (child) => release(child, { _tag: "Parent", runId: run.lineage.runId }, exit)),
-            Scope.close(run.scope, exit)
-          ],
-          { concurrency: "unbounded", discard: true }
-        )
+  /** Closes a run's scope, and releases what it owns beside, and the run that has resumed the child it holds. */
+  const quiet = (run: Run, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> => {
+    const { current } = run.session
+    const resumed = holdsSession(run) && current !== run ? current : undefined
+    if (run.children.size === 0 && resumed === undefined) return Scope.close(run.scope, exit)
+    return Effect.all(
+      // the scope last: one that fails to close at once must not keep the others from being released
+      [
+        ...Array.from(run.children, (child) => release(child, { _tag: "Parent", runId: run.lineage.runId }, exit)),
+        resumed === undefined ? Effect.void : release(resumed, { _tag: "Release" }, exit),
+        Scope.close(run.scope, exit)
+      ],
+      { concurrency: "unbounded", discard: true }
+    )
+  }
 
   return {
     all: () => runs,
@@ -208,6 +227,9 @@ export const make = (options: {
     cleanUp
   }
 }
+
+/** Whether a child lives as long as this run of it. */
+const holdsSession = (run: Run): boolean => run.session.holder === run
 
 const turnError = (provider: string, cause: Cause.Cause<SubagentError>): SubagentError =>
   Cause.hasInterruptsOnly(cause) ? fault(provider, "its turn interrupted itself") : errorOf(provider, cause)

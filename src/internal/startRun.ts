@@ -15,6 +15,7 @@ import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import type { AgentId } from "../Agent.ts"
 import { Approvals } from "../Approvals.ts"
+import type { Capabilities } from "../Capabilities.ts"
 import type { SubagentError } from "../SubagentError.ts"
 import { AbortedBeforeStart, fromReason, ParentSettled, RegistryClosed } from "../SubagentError.ts"
 import type { ChildSession, OutputSpec, PlacedRequest, SubagentProvider } from "../SubagentProvider.ts"
@@ -22,19 +23,20 @@ import type { SchemaSpec } from "../SubagentRequest.ts"
 import type { SubagentRun } from "../SubagentRun.ts"
 import type { UnstampedUpdate } from "../SubagentUpdate.ts"
 import { onAbort } from "./abortSignal.ts"
+import { activate } from "./activate.ts"
 import { issuesOf } from "./issues.ts"
 import type { Place } from "./place.ts"
 import type { ReadRequest } from "./readRequest.ts"
-import type { Run, Runs } from "./runs.ts"
-import { callerCause } from "./runs.ts"
+import type { Run, Runs, Session } from "./runs.ts"
 import { UpdateLog } from "./updateLog.ts"
-import { errorOf, fault, judge } from "./verdict.ts"
+import { errorOf, fault } from "./verdict.ts"
 
 /** All that a start needs to know. */
 export interface Start {
   /** The name it was registered under. */
   readonly name: string
   readonly provider: SubagentProvider
+  readonly capabilities: Capabilities
   readonly read: ReadRequest
   readonly place: Place
   readonly owner: Run | undefined
@@ -68,10 +70,20 @@ const outputSpec = (schema: SchemaSpec): OutputSpec => {
 const readSession = (answer: unknown): ChildSession | undefined =>
   Result.getOrUndefined(
     Result.try(() => {
-      const { id, turn } = answer as ChildSession
-      return Effect.isEffect(turn) ? { turn, ...(id !== undefined && { id }) } : undefined
+      const { id, resumeTurn, sendMessage, turn } = answer as ChildSession
+      const isWhole = Effect.isEffect(turn) && isMethod(resumeTurn) && isMethod(sendMessage)
+      return isWhole
+        ? {
+            turn,
+            ...(id !== undefined && { id }),
+            ...(resumeTurn && { resumeTurn }),
+            ...(sendMessage && { sendMessage })
+          }
+        : undefined
     })
   )
+
+const isMethod = (method: unknown): boolean => method === undefined || Predicate.isFunction(method)
 
 /** Why a start came to nothing, now that it could be accepted; nothing, if it can. */
 const refusalOf = (
@@ -111,17 +123,19 @@ const accept = Effect.fnUntraced(function* (
   start: Start,
   restore: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
 ) {
-  const { name, owner, place, provider, read, runs } = start
+  const { capabilities, isClosed, name, now, owner, place, provider, read, runs, updateCapacity } = start
   const { signal } = read
   if (signal?.aborted === true) return yield* fromReason(new AbortedBeforeStart({ provider: name }))
   const callerScope = yield* Effect.scope
   const approver = (yield* Approvals) ?? owner?.approver
-  const scope = Scope.makeUnsafe()
-  const log = new UpdateLog(place.lineage.runId, start.now, start.updateCapacity)
+  const session: Session = { scope: Scope.makeUnsafe(), holder: undefined, current: undefined }
   const output = read.outputSchema === undefined ? undefined : outputSpec(read.outputSchema)
+  const { runId } = place.lineage
+  const first = new UpdateLog(runId, now, updateCapacity)
+  let log = first
   const placed: PlacedRequest = Object.freeze({
     ...read.checked,
-    runId: place.lineage.runId,
+    runId,
     header: place.header,
     lineage: place.lineage,
     policy: place.policy,
@@ -129,29 +143,27 @@ const accept = Effect.fnUntraced(function* (
     ...(output && { output }),
     emit: (update: UnstampedUpdate) => log.add(update)
   })
-  const inRun = <A, E>(effect: Effect.Effect<A, E, Scope.Scope>): Effect.Effect<A, E> =>
-    effect.pipe(Effect.provideService(Approvals, approver), Scope.provide(scope))
 
-  let run: Run | undefined
   const calledOff = Deferred.makeUnsafe<undefined>()
   const callOff = (): void => void Deferred.doneUnsafe(calledOff, Exit.succeed(undefined))
   const forgetSignal =
     signal === undefined
       ? constVoid
       : onAbort(signal, () => {
-          if (run === undefined) callOff()
-          else runs.abort(run, { _tag: "Signal" })
+          if (session.holder === undefined) callOff()
+          else runs.abort(session.holder, { _tag: "Signal" })
         })
 
   const starting = yield* Effect.suspend(() => provider.start(placed)).pipe(
-    inRun,
+    Effect.provideService(Approvals, approver),
+    Scope.provide(session.scope),
     Effect.forkDetach({ startImmediately: true })
   )
   let over: Deferred.Deferred<void> | undefined
-  const isOver = Effect.sync(() => {
+  const isOver = (): void => {
     start.starts.delete(callOff)
     if (over !== undefined) Deferred.doneUnsafe(over, Exit.void)
-  })
+  }
   const waited: Exit.Exit<Exit.Exit<ChildSession, SubagentError> | undefined> =
     starting.pollUnsafe() !== undefined
       ? Exit.succeed(starting.pollUnsafe())
@@ -163,61 +175,47 @@ const accept = Effect.fnUntraced(function* (
         })
   owner?.starts.delete(callOff)
   const started = Exit.isSuccess(waited) ? waited.value : undefined
-  const session = started !== undefined && Exit.isSuccess(started) ? readSession(started.value) : undefined
-  const refusal = Exit.isSuccess(waited) ? refusalOf(start, started, session) : undefined
-  if (session === undefined || Exit.isFailure(waited) || refusal !== undefined) {
+  const own = started !== undefined && Exit.isSuccess(started) ? readSession(started.value) : undefined
+  const refusal = Exit.isSuccess(waited) ? refusalOf(start, started, own) : undefined
+  if (own === undefined || Exit.isFailure(waited) || refusal !== undefined) {
     forgetSignal()
     const exit = refusal === undefined ? (waited as Exit.Exit<never>) : Exit.fail(refusal)
-    const cleaning = Effect.andThen(Fiber.interrupt(starting), Scope.close(scope, exit))
+    const cleaning = Effect.andThen(Fiber.interrupt(starting), Scope.close(session.scope, exit))
     yield* runs.cleanUp({ provider: name, lineage: place.lineage }, cleaning, () => "its start has not ended")
-    yield* isOver
+    isOver()
     return yield* exit
   }
-  const id = ownId(session, start)
-  const accepted: Run = (run = {
-    lineage: id === undefined ? place.lineage : Object.freeze({ ...place.lineage, id }),
-    policy: place.policy,
-    header: place.header,
-    provider: name,
-    since: start.now(),
-    approver,
-    log,
-    owner,
-    scope,
-    done: Deferred.makeUnsafe(),
-    children: new Set(),
-    starts: new Set(),
-    verdict: undefined,
-    isAnnounced: false,
-    turn: undefined,
-    released: undefined,
-    forgetSignal
-  })
-  runs.accept(accepted)
-  yield* isOver
-  // a scope of its own inside the caller's, which leaves it when the run is disposed of early
-  const handle = Scope.forkUnsafe(callerScope)
-  yield* Scope.addFinalizerExit(handle, (exit) =>
-    runs.release(accepted, Exit.hasInterrupts(exit) ? { _tag: "Interrupt" } : { _tag: "Release" }, exit)
+  const id = ownId(own, start)
+  // from the check of what could refuse it to the acceptance nobody comes between
+  const accepting = activate(
+    {
+      session,
+      own,
+      provider: name,
+      capabilities,
+      place: id === undefined ? place : { ...place, lineage: Object.freeze({ ...place.lineage, id }) },
+      parent: owner?.session,
+      approver,
+      output,
+      runs,
+      now,
+      updateCapacity,
+      isClosed,
+      reportTo: (next) => {
+        log = next
+      }
+    },
+    {
+      runId,
+      scope: session.scope,
+      log: first,
+      owner,
+      approver,
+      callerScope,
+      forgetSignal,
+      turn: Effect.suspend(() => own.turn)
+    }
   )
-  if (accepted.verdict === undefined) {
-    accepted.turn = yield* Effect.suspend(() => session.turn).pipe(
-      Effect.flatMap((outcome) => judge(name, outcome, log.fold, output)),
-      inRun,
-      Effect.forkIn(scope, { startImmediately: true })
-    )
-    accepted.turn.addObserver((exit) => runs.conclude(accepted, exit))
-    // its first step may have ended the run before there was a fiber to interrupt
-    if (accepted.verdict !== undefined) accepted.turn.interruptUnsafe()
-  }
-  return Object.freeze<SubagentRun>({
-    id: accepted.lineage.id,
-    runId: accepted.lineage.runId,
-    provider: name,
-    header: accepted.header,
-    result: Deferred.await(accepted.done),
-    cancel: (reason) => Effect.sync(() => runs.abort(accepted, callerCause(reason))),
-    dispose: Effect.andThen(runs.release(accepted, { _tag: "Release" }, Exit.void), Scope.close(handle, Exit.void)),
-    updates: log.stream
-  })
+  isOver()
+  return yield* accepting
 })

@@ -26,6 +26,8 @@ export class UpdateLog {
   private readonly runId: RunId
   private readonly now: () => number
   private readonly capacity: number
+  /** The messages that were taken in and have not been consumed. */
+  private readonly inbox = new Set<string>()
   private seq = 0
   private ended = false
   private replay: Array<SubagentUpdate> = []
@@ -54,12 +56,24 @@ export class UpdateLog {
       at: this.now()
     })
     this.fold.add(stamped)
+    if (stamped._tag === "Receipt") this.inbox.delete(stamped.messageId)
     this.replay.push(stamped)
     if (this.replay.length >= this.capacity * 2) this.replay = this.replay.slice(-this.capacity)
     this.subscribers?.publish(stamped)
   }
 
+  /** A message is taken in: until it is consumed it is owed a receipt. */
+  owe(messageId: string): void {
+    this.inbox.add(messageId)
+  }
+
+  /** A message was not taken in after all. */
+  forgive(messageId: string): void {
+    this.inbox.delete(messageId)
+  }
+
   end(): void {
+    for (const messageId of this.inbox) this.add({ _tag: "Receipt", messageId, state: "expired" })
     this.ended = true
     this.subscribers?.end()
   }

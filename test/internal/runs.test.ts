@@ -848,6 +848,7 @@ describe("the table", () => {
         policy: { maxDepth: 3, toolFilters: [] },
         header: { id: `${id}-session`, parentSession: "root-session", delegationDepth: 1 } as Run["header"],
         provider: "p",
+        session: { scope: Scope.makeUnsafe(), holder: undefined, current: undefined },
         since: 0,
         approver: undefined,
         log: new UpdateLog("run" as Run["lineage"]["runId"], () => 0, 1),

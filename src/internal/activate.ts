@@ -1,0 +1,225 @@
+/**
+ * A run of a child: accepts it, runs its turn, and gives the caller its handle. The first run of a child comes out of
+ * its start; each later one resumes the same child.
+ *
+ * @since 0.1.0
+ */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import { constVoid } from "effect/Function"
+import * as Random from "effect/Random"
+import * as Result from "effect/Result"
+import * as Scope from "effect/Scope"
+import type { RunId } from "../Agent.ts"
+import type { Approver } from "../Approvals.ts"
+import { Approvals } from "../Approvals.ts"
+import type { Capabilities } from "../Capabilities.ts"
+import type { ContentBlock } from "../Content.ts"
+import type { SubagentError, SubagentErrorReason } from "../SubagentError.ts"
+import {
+  ChildBusy,
+  fromReason,
+  InvalidRequest,
+  ParentSettled,
+  RegistryClosed,
+  RunReleased,
+  RunSettled,
+  UnsupportedCapability
+} from "../SubagentError.ts"
+import type { ChildOutcome, ChildSession, OutputSpec } from "../SubagentProvider.ts"
+import type { SubagentRun } from "../SubagentRun.ts"
+import { makeId } from "./id.ts"
+import type { Place } from "./place.ts"
+import { missingContent } from "./place.ts"
+import { readPrompt } from "./readRequest.ts"
+import type { Run, Runs, Session } from "./runs.ts"
+import { callerCause } from "./runs.ts"
+import { UpdateLog } from "./updateLog.ts"
+import { judge } from "./verdict.ts"
+
+/** What the runs of a child share. */
+export interface Child {
+  readonly session: Session
+  readonly own: ChildSession
+  readonly provider: string
+  readonly capabilities: Capabilities
+  readonly place: Place
+  /** The child that has delegated to this one, if its parent is one. */
+  readonly parent: Session | undefined
+  readonly approver: Approver | undefined
+  readonly output: OutputSpec | undefined
+  readonly runs: Runs
+  readonly now: () => number
+  readonly updateCapacity: number
+  readonly isClosed: () => boolean
+  /** Where what the child reports goes. */
+  readonly reportTo: (log: UpdateLog) => void
+}
+
+/** What is a run's own. */
+interface Activation {
+  readonly runId: RunId
+  readonly scope: Scope.Closeable
+  readonly log: UpdateLog
+  readonly owner: Run | undefined
+  readonly approver: Approver | undefined
+  readonly callerScope: Scope.Scope
+  readonly forgetSignal: () => void
+  readonly turn: Effect.Effect<ChildOutcome, SubagentError>
+}
+
+/**
+ * Accepts a run at once; the effect gives it to the caller's scope, begins its turn and gives the handle. Nothing in it
+ * waits, and it is not to be interrupted.
+ */
+export const activate = (child: Child, activation: Activation): Effect.Effect<SubagentRun> => {
+  const { place, provider, runs, session } = child
+  const { approver, log, owner, scope } = activation
+  const run: Run = {
+    lineage: place.lineage.runId === activation.runId ? place.lineage : lineageOf(place, activation),
+    policy: place.policy,
+    header: place.header,
+    provider,
+    session,
+    since: child.now(),
+    approver,
+    log,
+    owner,
+    scope,
+    done: Deferred.makeUnsafe(),
+    children: new Set(),
+    starts: new Set(),
+    verdict: undefined,
+    isAnnounced: false,
+    turn: undefined,
+    released: undefined,
+    forgetSignal: activation.forgetSignal
+  }
+  runs.accept(run)
+  return begin(child, activation, run)
+}
+
+const begin = Effect.fnUntraced(function* (
+  child: Child,
+  { approver, callerScope, log, scope, turn }: Activation,
+  run: Run
+) {
+  const { output, provider, runs } = child
+  // a scope of its own inside the caller's, which leaves it when the run is disposed of early
+  const handle = Scope.forkUnsafe(callerScope)
+  yield* Scope.addFinalizerExit(handle, (exit) =>
+    runs.release(run, Exit.hasInterrupts(exit) ? { _tag: "Interrupt" } : { _tag: "Release" }, exit)
+  )
+  if (run.verdict === undefined) {
+    run.turn = yield* turn.pipe(
+      Effect.flatMap((outcome) => judge(provider, outcome, log.fold, output)),
+      Effect.provideService(Approvals, approver),
+      Scope.provide(scope),
+      Effect.forkIn(scope, { startImmediately: true })
+    )
+    run.turn.addObserver((exit) => runs.conclude(run, exit))
+    // its first step may have ended the run before there was a fiber to interrupt
+    if (run.verdict !== undefined) run.turn.interruptUnsafe()
+  }
+  const { resumeTurn, sendMessage } = child.own
+  return Object.freeze<SubagentRun>({
+    id: run.lineage.id,
+    runId: run.lineage.runId,
+    provider,
+    header: run.header,
+    result: Deferred.await(run.done),
+    cancel: (reason) => Effect.sync(() => runs.abort(run, callerCause(reason))),
+    dispose: Effect.andThen(runs.release(run, { _tag: "Release" }, Exit.void), Scope.close(handle, Exit.void)),
+    updates: log.stream,
+    ...(sendMessage && { sendMessage: (content) => send(child, run, sendMessage, content) }),
+    ...(resumeTurn && { resume: (content) => resume(child, resumeTurn, content) })
+  })
+})
+
+const lineageOf = ({ lineage }: Place, { owner, runId }: Activation): Place["lineage"] =>
+  Object.freeze({ ...lineage, runId, ...(owner && { parentRunId: owner.lineage.runId }) })
+
+const refuse = (reason: SubagentErrorReason): Effect.Effect<never, SubagentError> => Effect.fail(fromReason(reason))
+
+/** Content for a child that exists: what a start would refuse is refused here, too. */
+const readContent = (
+  { capabilities, provider }: Child,
+  content: unknown
+): Result.Result<ReadonlyArray<ContentBlock>, SubagentErrorReason> => {
+  const blocks = readPrompt(content, ["content"])
+  if (Result.isFailure(blocks)) return Result.fail(new InvalidRequest({ issues: blocks.failure }))
+  const missing = missingContent(blocks.success, capabilities)
+  return missing.length === 0
+    ? Result.succeed(Object.freeze(blocks.success))
+    : Result.fail(new UnsupportedCapability({ provider, capability: missing[0]!, missing }))
+}
+
+/** Whether the child is gone: the first of its runs, which holds it, has been released or is being released. */
+const isGone = ({ session }: Child): boolean => session.holder?.released !== undefined
+
+const send = (
+  child: Child,
+  run: Run,
+  sendMessage: NonNullable<ChildSession["sendMessage"]>,
+  content: string | ReadonlyArray<ContentBlock>
+): ReturnType<NonNullable<SubagentRun["sendMessage"]>> =>
+  Effect.withFiber((fiber) => {
+    const { runId } = run.lineage
+    if (isGone(child) || run.released !== undefined) return refuse(new RunReleased({ runId }))
+    if (run.verdict !== undefined) return refuse(new RunSettled({ runId }))
+    const blocks = readContent(child, content)
+    if (Result.isFailure(blocks)) return refuse(blocks.failure)
+    const messageId = `message_${makeId(fiber.getRef(Random.Random))}`
+    run.log.owe(messageId)
+    return Effect.suspend(() => sendMessage({ messageId, content: blocks.success })).pipe(
+      Effect.onError(() => Effect.sync(() => run.log.forgive(messageId))),
+      Effect.as(Object.freeze({ messageId, state: "queued" as const }))
+    )
+  })
+
+const resume = (
+  child: Child,
+  resumeTurn: NonNullable<ChildSession["resumeTurn"]>,
+  content: string | ReadonlyArray<ContentBlock>
+): ReturnType<NonNullable<SubagentRun["resume"]>> =>
+  Effect.gen(function* () {
+    const callerScope = yield* Effect.scope
+    const given = yield* Approvals
+    const runId = `run_${makeId(yield* Random.Random)}` as RunId
+    // from here to the acceptance nobody comes between
+    const { parent, session } = child
+    const previous = session.current!
+    const owner = parent?.current
+    const blocks = Result.flatMap(canGoOn(child, previous, owner), () => readContent(child, content))
+    if (Result.isFailure(blocks)) return yield* refuse(blocks.failure)
+    const log = new UpdateLog(runId, child.now, child.updateCapacity)
+    // a turn that was stopped may still be on its way out: the child does one thing at a time
+    const quiet = previous.turn === undefined ? Effect.void : Fiber.await(previous.turn)
+    return yield* activate(child, {
+      runId,
+      scope: Scope.forkUnsafe(session.scope),
+      log,
+      owner,
+      approver: given ?? owner?.approver ?? child.approver,
+      callerScope,
+      forgetSignal: constVoid,
+      turn: Effect.flatMap(quiet, () => {
+        child.reportTo(log)
+        return resumeTurn(blocks.success)
+      })
+    })
+  }).pipe(Effect.uninterruptible)
+
+/** Whether a child can be resumed. */
+const canGoOn = (child: Child, previous: Run, owner: Run | undefined): Result.Result<void, SubagentErrorReason> => {
+  const { id, parentId } = child.place.lineage
+  const { runId } = previous.lineage
+  if (isGone(child)) return Result.fail(new RunReleased({ runId }))
+  if (child.isClosed()) return Result.fail(new RegistryClosed())
+  if (previous.verdict === undefined) return Result.fail(new ChildBusy({ id, runId }))
+  return owner?.verdict === undefined
+    ? Result.void
+    : Result.fail(new ParentSettled({ parentId, parentRunId: owner.lineage.runId }))
+}
