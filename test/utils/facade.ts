@@ -84,7 +84,7 @@ export const layer = (make: () => PromiseSubagents.PromiseSubagents): Layer.Laye
         get: (name) => attempt(() => facade.get(name)),
         list: Effect.promise(facade.list),
         start: start as Subagents.Subagents["Service"]["start"],
-        run: ((name, request) => attempt(() => facade.run(name, request))) as Subagents.Subagents["Service"]["run"],
+        run: (name, request) => attempt(() => facade.run(name, request)),
         events: Stream.orDie(Stream.fromAsyncIterable(facade.events, identity)),
         on: (listener) =>
           Effect.flatMap(Effect.context<Effect.Services<ReturnType<typeof listener>>>(), (context) =>
