@@ -334,4 +334,45 @@ describe("SubagentTool", () => {
       )
     })
   )
+
+  it.effect("lets calls overlap", () =>
+    Effect.gen(function* () {
+      const both = yield* Deferred.make<void>()
+      let running = 0
+      const meets = provider(seenNothing(), (placed) =>
+        Effect.suspend(() => (++running === 2 ? Deferred.succeed(both, undefined) : Effect.void)).pipe(
+          Effect.andThen(Deferred.await(both)),
+          Effect.andThen(answers("met")(placed))
+        )
+      )
+      const results = yield* Effect.gen(function* () {
+        const kit = yield* SubagentTool.toolkit([SubagentTool.make({ provider: "spawn" })])
+        const call = kit.handle("subagent", task as never, "call").pipe(Effect.flatMap(Stream.runLast))
+        return yield* Effect.all([call, call], { concurrency: "unbounded" })
+      }).pipe(
+        Effect.provideService(CurrentAgent.CurrentAgent, yield* Agent.root()),
+        Effect.provide(
+          SubagentTool.layer({ provider: "spawn" }).pipe(
+            Layer.provideMerge(Subagents.add(meets).pipe(Layer.provideMerge(Subagents.layer)))
+          )
+        )
+      )
+      assert.deepStrictEqual(
+        results.map((result) => result._tag === "Some" && result.value.encodedResult),
+        ["met", "met"]
+      )
+    })
+  )
+
+  it.effect("caps its answer, and says so", () =>
+    Effect.gen(function* () {
+      const options = { provider: "spawn", maxResultBytes: 10 }
+      const result = yield* callTool(task, options, provider(seenNothing(), answers("a long answer")))
+      assert.isFalse(result.isFailure)
+      assert.strictEqual(
+        result.encodedResult,
+        "a long …\n\n[This answer was longer than 10 bytes; the rest was cut off.]"
+      )
+    })
+  )
 })
