@@ -209,7 +209,13 @@ export interface PromiseOptions<Session = undefined> {
   readonly inheritsContext?: boolean | undefined
   /** Opens what the child needs. The run is accepted when it has; rejecting refuses the start. */
   readonly open?: ((request: PlacedRequest, signal: AbortSignal) => PromiseLike<Session> | Session) | undefined
-  /** Runs the turn. What it throws is the child's own failure. */
+  /**
+   * Whether `run` can be called again for the same session, with the next prompt, once a turn is over.
+   *
+   * @default false
+   */
+  readonly canResume?: boolean | undefined
+  /** Runs a turn. What it throws is the child's own failure. */
   readonly run: (
     call: PromiseCall & { readonly session: Session; readonly request: PlacedRequest }
   ) => PromiseLike<PromiseAnswer> | PromiseAnswer

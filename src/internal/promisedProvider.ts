@@ -6,6 +6,7 @@
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { none } from "../Capabilities.ts"
+import type { ContentBlock } from "../Content.ts"
 import { toText } from "../Content.ts"
 import { fromReason, StartFailed, SubagentError } from "../SubagentError.ts"
 import type { ChildSession, PlacedRequest, PromiseOptions, SubagentProvider } from "../SubagentProvider.ts"
@@ -51,16 +52,18 @@ const sessionOf = <Session>(
   options: PromiseOptions<Session>,
   placed: PlacedRequest,
   session: Session
-): ChildSession => ({
-  turn: promisedTurn({
-    kind: "transport",
-    agentOptions: placed.agentOptions,
-    prompt: toText(placed.prompt),
-    lineage: placed.lineage,
-    emit: placed.emit,
-    run: (call) => options.run({ ...call, session, request: placed })
-  })
-})
+): ChildSession => {
+  const turn = (prompt: ReadonlyArray<ContentBlock>) =>
+    promisedTurn({
+      kind: "transport",
+      agentOptions: placed.agentOptions,
+      prompt: toText(prompt),
+      lineage: placed.lineage,
+      emit: placed.emit,
+      run: (call) => options.run({ ...call, session, request: placed })
+    })
+  return { turn: turn(placed.prompt), ...(options.canResume === true && { resumeTurn: turn }) }
+}
 
 /** A session that can't be closed is the provider's fault, which the seam announces. */
 const closing = <Session>(close: (session: Session) => unknown, session: Session): Effect.Effect<void> =>

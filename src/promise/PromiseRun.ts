@@ -8,9 +8,10 @@
  */
 import type { AgentId, ChildHeader, RunId } from "../Agent.ts"
 import type { ApprovalDecision, ApprovalRequest } from "../Approvals.ts"
+import type { ContentBlock } from "../Content.ts"
 import type { SchemaSpec, SubagentStartRequest } from "../SubagentRequest.ts"
 import type { SubagentResult } from "../SubagentResult.ts"
-import type { SubagentUpdate } from "../SubagentUpdate.ts"
+import type { MessageReceipt, SubagentUpdate } from "../SubagentUpdate.ts"
 
 /**
  * What `outputSchema` takes here: an Effect Schema, or a JSON Schema whose root is an object.
@@ -85,4 +86,11 @@ export interface PromiseRun<A = unknown> extends AsyncDisposable {
   readonly cancel: (reason?: string) => Promise<void>
   /** Releases the run. Resolves when the child is quiet, or after `releaseTimeout`. Idempotent. */
   readonly dispose: () => Promise<void>
+  /** Sends a message to the child at work. There only if the child can take one. Rejects once it is too late. */
+  readonly sendMessage?: (content: string | ReadonlyArray<ContentBlock>) => Promise<MessageReceipt>
+  /**
+   * Goes on with the same child after the run has settled, in a run of its own, until the first one is released. There
+   * only if the child can go on.
+   */
+  readonly resume?: (content: string | ReadonlyArray<ContentBlock>) => Promise<PromiseRun<A>>
 }

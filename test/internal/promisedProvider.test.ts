@@ -179,4 +179,32 @@ describe("a provider made of async functions", () => {
       )
     })
   )
+
+  it.effect("can go on only if it says so, and then runs again for the same session (16)", () =>
+    Effect.gen(function* () {
+      const each = (canResume: boolean) =>
+        SubagentProvider.fromPromise({
+          name: "p",
+          canResume,
+          open: () => [] as Array<string>,
+          run: ({ prompt, session }) => {
+            session.push(prompt)
+            return session.join(", ")
+          }
+        })
+      const start = { prompt: "a", parent: root }
+      yield* withSeam([each(false)], (seam) =>
+        Effect.scoped(Effect.map(seam.start("p", start), (run) => assert.isFalse("resume" in run)))
+      )
+      const texts = yield* withSeam([each(true)], (seam) =>
+        Effect.gen(function* () {
+          const first = yield* seam.start("p", start)
+          yield* first.result
+          const second = yield* first.resume!("b")
+          return [Content.toText((yield* first.result).output), Content.toText((yield* second.result).output)]
+        }).pipe(Effect.scoped)
+      )
+      assert.deepStrictEqual(texts, ["a", "a, b"])
+    })
+  )
 })

@@ -36,6 +36,7 @@ export const promiseRun = (
       handled(Effect.runPromiseExitWith(context)(effect).then(valueOf))
     let disposing: Promise<void> | undefined
     const dispose = () => (disposing ??= runPromise(run.dispose))
+    const { resume, sendMessage } = run
     return Object.freeze<PromiseRun>({
       id: run.id,
       runId: run.runId,
@@ -45,6 +46,9 @@ export const promiseRun = (
       updates: Stream.toAsyncIterableWith(run.updates, context),
       cancel: (reason) => runPromise(run.cancel(reason)),
       dispose,
-      [Symbol.asyncDispose]: dispose
+      [Symbol.asyncDispose]: dispose,
+      // presence is the capability
+      ...(sendMessage && { sendMessage: (content) => runPromise(sendMessage(content)) }),
+      ...(resume && { resume: (content) => runPromise(promiseRun(resume(content))) })
     })
   })

@@ -54,6 +54,15 @@ describe("a runtime made of an async function", () => {
     )
   )
 
+  it.effect("takes no memory that it could not have made", () =>
+    Effect.gen(function* () {
+      const { openPolicy } = AgentRuntime
+      const spec = { agent: root, options: {}, policy: openPolicy, emit: () => {}, seed: [] }
+      const exit = yield* Effect.exit(Effect.scoped(loop.open(spec)))
+      assert.include((reasonOf(exit) as Error).message, "This runtime makes no seeds")
+    })
+  )
+
   it("honours a filter only if it has the tools", () => {
     const run = () => "x"
     assert.isFalse(AgentRuntime.fromPromise({ run }).capabilities.toolFilter)

@@ -86,4 +86,27 @@ describe("a run as promises", () => {
     assert.strictEqual(disposed, 1)
     assert.strictEqual((await each.result).stopReason, "7")
   })
+
+  it("can be steered and resumed only if its child can (15) (16)", async () => {
+    const bare = await run({ updates: Stream.empty })
+    assert.isFalse("sendMessage" in bare || "resume" in bare)
+    const error = SubagentError.fromReason(new SubagentError.RegistryClosed())
+    const sent: Array<unknown> = []
+    const able = await run({
+      updates: Stream.empty,
+      sendMessage: (content) =>
+        Effect.sync(() => {
+          sent.push(content)
+          return { messageId: "m", state: "queued" as const }
+        }),
+      resume: (content) =>
+        content === "no"
+          ? Effect.fail(error)
+          : Effect.succeed({ provider: "again", result: Effect.never, updates: Stream.empty } as never)
+    })
+    assert.deepStrictEqual(await able.sendMessage!("hurry"), { messageId: "m", state: "queued" })
+    assert.deepStrictEqual(sent, ["hurry"])
+    assert.strictEqual((await able.resume!("go on")).provider, "again")
+    assert.strictEqual(await able.resume!("no").catch((thrown: unknown) => thrown), error)
+  })
 })
