@@ -35,8 +35,15 @@ export const layer = <
   // each entry may fail and need what its own layer does, which the entries of a record do not tell
   Layer.effect(
     AgentModels,
-    Effect.map(Effect.forEach(Object.entries(models), built), (entries) => new Map(entries))
+    Effect.gen(function* () {
+      const scope = yield* Effect.scope
+      // one for all of them, so that a layer that comes twice is built once
+      const memoMap = Layer.CurrentMemoMap.forkOrCreate(yield* Effect.context())
+      const built = new Map<string, LanguageModel.LanguageModel>()
+      for (const [name, model] of Object.entries(models)) {
+        const context = yield* Layer.buildWithMemoMap(model, memoMap, scope)
+        built.set(name, Context.get(context, LanguageModel.LanguageModel))
+      }
+      return built
+    })
   ) as Layer.Layer<AgentModels, Layer.Error<Models[keyof Models]>, Layer.Services<Models[keyof Models]>>
-
-const built = <E, R>([name, model]: readonly [string, Layer.Layer<LanguageModel.LanguageModel, E, R>]) =>
-  Effect.map(Layer.build(model), (context) => [name, Context.get(context, LanguageModel.LanguageModel)] as const)

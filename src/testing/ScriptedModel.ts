@@ -79,7 +79,7 @@ export interface ScriptedCall {
   /** How many calls came before it. */
   readonly index: number
   readonly prompt: Prompt.Prompt
-  /** The text of the user's last message. */
+  /** The text of the user's last message, each part of it on a line of its own. */
   readonly userText: string
   /** The results that the model has not answered yet: those after its own last message. */
   readonly toolResults: ReadonlyArray<Prompt.ToolResultPart>
@@ -173,8 +173,7 @@ const callOf = (index: number, options: LanguageModel.ProviderOptions, streaming
   return {
     index,
     prompt: options.prompt,
-    userText:
-      lastUser === undefined ? "" : lastUser.content.map((part) => (part.type === "text" ? part.text : "")).join(""),
+    userText: lastUser?.content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n") ?? "",
     toolResults: messages
       .slice(answered + 1)
       .flatMap((message) => (message.role === "tool" ? message.content : []))

@@ -178,7 +178,7 @@ describe("ScriptedModel", () => {
           role: "user",
           content: [
             { type: "text", text: "look" },
-            { type: "text", text: " here" },
+            { type: "text", text: "here" },
             { type: "file", mediaType: "image/png", data: "" }
           ]
         },
@@ -196,7 +196,7 @@ describe("ScriptedModel", () => {
       assert.deepStrictEqual(call, {
         index: 0,
         prompt: Prompt.make(prompt),
-        userText: "look here",
+        userText: "look\nhere",
         toolResults: [
           Prompt.makePart("tool-result", {
             id: "1",
