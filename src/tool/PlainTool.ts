@@ -61,6 +61,19 @@ export interface PlainToolAnswer {
 }
 
 /**
+ * The JSON Schema of the arguments: of a tool's own, and not read-only, as many a loop's types ask for.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PlainToolSchema {
+  type: "object"
+  properties: { [K in "description" | "prompt"]: { type: "string"; description: string } }
+  required: Array<"description" | "prompt">
+  additionalProperties: false
+}
+
+/**
  * A tool that delegates.
  *
  * @category models
@@ -69,8 +82,8 @@ export interface PlainToolAnswer {
 export interface PlainTool {
   readonly name: string
   readonly description: string
-  /** A JSON Schema, the same for every provider. */
-  readonly inputSchema: typeof Binding.inputSchema
+  /** The same for every provider. */
+  readonly inputSchema: PlainToolSchema
   /** Never throws. */
   readonly execute: (input: unknown, context: PlainToolContext) => Promise<PlainToolAnswer>
   /** Throws a `PlainToolError` for an answer that is an error. */
@@ -126,7 +139,7 @@ export const fromStart = (options: Options, start: Start): PlainTool => {
   return Object.freeze<PlainTool>({
     name: Binding.nameOf(options),
     description: Binding.describe(options),
-    inputSchema: Binding.inputSchema,
+    inputSchema: copyOf(Binding.inputSchema),
     execute,
     executeOrThrow: async (input, context) => {
       const answer = await execute(input, context)
@@ -135,6 +148,13 @@ export const fromStart = (options: Options, start: Start): PlainTool => {
     }
   })
 }
+
+const copyOf = ({ additionalProperties, properties, required, type }: typeof Binding.inputSchema): PlainToolSchema => ({
+  type,
+  properties: { description: { ...properties.description }, prompt: { ...properties.prompt } },
+  required: [...required],
+  additionalProperties
+})
 
 const call = async (
   options: Options,
