@@ -14,11 +14,12 @@ import * as Toolkit from "effect/ai/Toolkit"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import type { Concurrency } from "effect/Types"
 import type { Capabilities } from "../Capabilities.ts"
 import type { CurrentAgent } from "../CurrentAgent.ts"
-import { fromReason, HistoryUnavailable, InvalidRequest, RequestIssue } from "../SubagentError.ts"
+import { fromReason, HistoryUnavailable, InvalidRequest } from "../SubagentError.ts"
 import { AgentModels } from "./AgentModels.ts"
 import type { AgentHandle, AgentRuntime, AgentSpec } from "./AgentRuntime.ts"
 import { AvailableTo } from "./AvailableTo.ts"
@@ -167,12 +168,14 @@ const open = Effect.fnUntraced(function* (loop: Loop, models: Models, agents: Ma
   const { id } = spec.agent
   const model = modelOf(models, spec)
   const issues = unknownTools(spec, Object.keys(loop.kit.tools))
-  if (model instanceof RequestIssue) return yield* fromReason(new InvalidRequest({ issues: [model, ...issues] }))
+  if (Result.isFailure(model)) {
+    return yield* fromReason(new InvalidRequest({ issues: [model.failure, ...issues] }))
+  }
   if (issues.length > 0) return yield* fromReason(new InvalidRequest({ issues }))
   const submitTool = spec.output && (yield* loop.submitTool(spec.output.schema))
   const memory = spec.seed === undefined ? [] : yield* messagesOf(spec.seed)
   const scope = yield* Effect.scope
-  const agent = makeAgent(loop, spec, scope, { model, submitTool, memory })
+  const agent = makeAgent(loop, spec, scope, { model: model.success, submitTool, memory })
   agents.set(id, agent)
   yield* Scope.addFinalizer(
     scope,

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Content, SubagentError } from "effect-subagent"
+import { Content, type SubagentError } from "effect-subagent"
 import { AgentModels } from "effect-subagent/agent"
 import { ScriptedModel } from "effect-subagent/testing"
 import * as LanguageModel from "effect/ai/LanguageModel"

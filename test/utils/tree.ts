@@ -9,7 +9,7 @@ import {
   Subagents,
   SubagentUpdate
 } from "effect-subagent"
-import { type AgentLoop, AgentModels, AgentRuntime } from "effect-subagent/agent"
+import { type AgentLoop, type AgentModels, AgentRuntime } from "effect-subagent/agent"
 import { ForkProvider, SpawnProvider } from "effect-subagent/providers"
 import { ScriptedModel } from "effect-subagent/testing"
 import { SubagentTool } from "effect-subagent/tool"
@@ -49,6 +49,8 @@ export interface Tree {
   /** The tools that were executed, and by which agent at which depth. */
   readonly executed: Array<string>
 }
+
+type RunEvent = Extract<SubagentEvent.SubagentEvent, { readonly type: "subagent/start" | "subagent/end" }>
 
 interface Options {
   /** By default one to `spawn`. */
@@ -118,7 +120,7 @@ export const inTree = <A, E>(
         ask: (prompt) => handle.turn([Content.text(prompt)]),
         updates,
         said: () => Content.toText(SubagentUpdate.pickOutput(updates)),
-        start: (provider, prompt, fields) => seam.start(provider, { prompt, parent: root, ...fields } as never),
+        start: (provider, prompt, fields) => seam.start(provider, { prompt, parent: root, ...fields }),
         calls: Context.get(built, ScriptedModel.ScriptedModel).calls,
         executed
       })
@@ -127,7 +129,12 @@ export const inTree = <A, E>(
       Effect.onExit(() => Scope.close(scope, Exit.void))
     )
     yield* Fiber.join(hearing)
-    return { value, events: events.filter(({ type }) => type === "subagent/start" || type === "subagent/end") }
+    return {
+      value,
+      events: events.filter(
+        (event): event is RunEvent => event.type === "subagent/start" || event.type === "subagent/end"
+      )
+    }
   })
 
 /** A call of the subagent tool. */

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import type * as LanguageModel from "effect/ai/LanguageModel"
+import * as Result from "effect/Result"
 import { issueAt } from "../../internal/issues.ts"
 import type { RequestIssue } from "../../SubagentError.ts"
 import type { AgentSpec } from "../AgentRuntime.ts"
@@ -19,16 +20,16 @@ export interface Models {
 export const modelOf = (
   { named, unnamed }: Models,
   { options: { model: name }, request }: AgentSpec
-): LanguageModel.LanguageModel | RequestIssue => {
-  if (name === undefined) return unnamed
+): Result.Result<LanguageModel.LanguageModel, RequestIssue> => {
+  if (name === undefined) return Result.succeed(unnamed)
+  const model = named.get(name)
+  if (model !== undefined) return Result.succeed(model)
   const path =
     request === undefined
       ? ["options", "model"]
       : request.agentOptions.model === undefined
         ? ["parent", "options", "model"]
         : ["agentOptions", "model"]
-  return (
-    named.get(name) ??
-    issueAt(path, `There is no model ${JSON.stringify(name)}; the models there are: ${listed([...named.keys()])}`)
-  )
+  const names = listed([...named.keys()])
+  return Result.fail(issueAt(path, `There is no model ${JSON.stringify(name)}; the models there are: ${names}`))
 }

@@ -50,7 +50,8 @@ const refusal = (call: ToolCall, reason: string): ToolResult =>
 /** Said to the model: never that somebody decided who did not. */
 const explanations: Record<Exclude<ApprovalOutcome, "approved">, string> = {
   denied: "the approver denied this call",
-  "no-approver": "it needs an approval and there is nobody here who could give one; nobody was asked",
+  "no-approver":
+    "it needs an approval and there is nobody here who could give one; nobody was asked. If it matters, say in your answer what you would have done",
   "approver-failed": "it needs an approval and asking for one failed; nobody decided",
   "timed-out": "it needs an approval and no answer came in time; nobody decided"
 }

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { AgentRuntime } from "effect-subagent/agent"
 import { ScriptedModel } from "effect-subagent/testing"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import { modelOf } from "../../../src/agent/internal/models.ts"
 
 describe("the model of an agent", () => {
@@ -19,8 +20,11 @@ describe("the model of an agent", () => {
   it.effect("is the one it names, else the runtime's", () =>
     Effect.gen(function* () {
       const models = yield* make
-      assert.strictEqual(modelOf(models, spec), models.unnamed)
-      assert.strictEqual(modelOf(models, { ...spec, options: { model: "fast" } }), models.named.get("fast"))
+      assert.strictEqual(Result.getOrThrow(modelOf(models, spec)), models.unnamed)
+      assert.strictEqual(
+        Result.getOrThrow(modelOf(models, { ...spec, options: { model: "fast" } })),
+        models.named.get("fast")
+      )
     })
   )
 
@@ -28,7 +32,10 @@ describe("the model of an agent", () => {
     Effect.gen(function* () {
       const models = yield* make
       const issue = (request: AgentRuntime.AgentSpec["request"] | undefined, known = models) =>
-        String(modelOf(known, { ...spec, options: { model: "toString" }, ...(request && { request }) }))
+        Result.flip(modelOf(known, { ...spec, options: { model: "toString" }, ...(request && { request }) })).pipe(
+          Result.getOrThrow,
+          String
+        )
       const message = 'There is no model "toString"; the models there are: "fast"'
       assert.strictEqual(issue({ agentOptions: { model: "toString" } }), `agentOptions.model: ${message}`)
       assert.strictEqual(issue({ agentOptions: {} }), `parent.options.model: ${message}`)

@@ -109,7 +109,7 @@ describe("a tool that needs an approval (19)", () => {
     [
       undefined,
       "no-approver",
-      "no-approver: it needs an approval and there is nobody here who could give one; nobody was asked"
+      "no-approver: it needs an approval and there is nobody here who could give one; nobody was asked. If it matters, say in your answer what you would have done"
     ],
     [() => Effect.succeed("denied"), "denied", "denied: the approver denied this call"],
     [

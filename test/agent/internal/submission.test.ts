@@ -409,7 +409,7 @@ describe("the tool to submit with", () => {
 
   it.effect("shows the model the JSON Schema of the value", () =>
     Effect.gen(function* () {
-      const tool = yield* submitTool(Toolkit.empty as never)(Schema.Struct({ name: Schema.String }))
+      const tool = yield* submitTool(Toolkit.empty)(Schema.Struct({ name: Schema.String }))
       assert.deepStrictEqual(Tool.getJsonSchema(tool.kit.tools["submit_result"]!), {
         type: "object",
         properties: { name: { type: "string" } },

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Content, type SubagentProvider } from "effect-subagent"
-import { AgentRuntime } from "effect-subagent/agent"
+import type { AgentRuntime } from "effect-subagent/agent"
 import * as Effect from "effect/Effect"
 import { openChild } from "../../../src/providers/internal/childAgent.ts"
 import { all, provider, root, withSeam } from "../../utils/seam.ts"
