@@ -4,9 +4,17 @@ import { AgentLoop, AgentRuntime } from "effect-subagent/agent"
 import { ScriptedModel } from "effect-subagent/testing"
 import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
+import * as Scope from "effect/Scope"
+import { messagesOf } from "../../src/agent/internal/seed.ts"
 import { Add, calculator, filtered, handlers, kit, open, resultsOf, Shout } from "./harness.ts"
+
+const byFunction = Layer.succeed(AgentRuntime.AgentRuntime, AgentRuntime.fromPromise({ run: () => "hi" }))
 
 describe("AgentRuntime.layer", () => {
   it.effect("says what its agents honour", () =>
@@ -123,6 +131,62 @@ describe("AgentRuntime.layer", () => {
       yield* one.turn(hello)
       yield* other.turn(hello)
       assert.deepStrictEqual(said, ["2", "4", "2"])
+    })
+  )
+
+  it.effect("knows an agent for as long as it is open, and of two with one id the later", () =>
+    Effect.gen(function* () {
+      const runtime = yield* Effect.provide(
+        AgentLoop.make(),
+        ScriptedModel.layer(() => ({ text: "hi" }))
+      )
+      const agent = yield* Agent.root()
+      const spec = { agent, options: {}, policy: AgentRuntime.openPolicy, emit: () => {} }
+      const known = Effect.map(Effect.result(runtime.completedTurns!(agent)), Result.getOrUndefined)
+      assert.isUndefined(yield* known)
+      const earlier = yield* Scope.make()
+      const later = yield* Scope.make()
+      const handle = yield* Scope.provide(runtime.open(spec), earlier)
+      const nothing = yield* known
+      yield* handle.turn([{ type: "text", text: "hello" }])
+      assert.notDeepEqual(yield* known, nothing)
+      yield* Scope.provide(runtime.open(spec), later)
+      assert.deepStrictEqual(yield* known, nothing)
+      yield* Scope.close(earlier, Exit.void)
+      assert.deepStrictEqual(yield* known, nothing)
+      yield* Scope.close(later, Exit.void)
+      assert.isUndefined(yield* known)
+    })
+  )
+
+  it.effect("opens no agent with a memory that it has not made", () =>
+    Effect.gen(function* () {
+      for (const runtime of [calculator([]), Layer.merge(byFunction, ScriptedModel.layer([]))]) {
+        const error = yield* Effect.flip(open(runtime, { seed: { made: "elsewhere" } }))
+        assert.match(error.message, /^Invalid request: seed: /)
+      }
+    })
+  )
+
+  it.effect("remembers nothing of a turn at work, and of an interrupted one what was whole", () =>
+    Effect.gen(function* () {
+      const script: ScriptedModel.Script = [
+        { text: "hi" },
+        { toolCalls: [{ name: "add", params: { a: 1, b: 2 } }] },
+        { hang: true }
+      ]
+      const runtime = yield* Layer.build(calculator(script))
+      const { completedTurns, open } = Context.get(runtime, AgentRuntime.AgentRuntime)
+      const agent = yield* Agent.root()
+      const handle = yield* open({ agent, options: {}, policy: AgentRuntime.openPolicy, emit: () => {} })
+      const roles = Effect.map(Effect.flatMap(completedTurns!(agent), messagesOf), (messages) =>
+        messages.map(({ role }) => role)
+      )
+      yield* handle.turn([{ type: "text", text: "hello" }])
+      const turn = yield* Effect.forkChild(handle.turn([{ type: "text", text: "1 + 2?" }]), { startImmediately: true })
+      assert.deepStrictEqual(yield* roles, ["user", "assistant"])
+      yield* Fiber.interrupt(turn)
+      assert.deepStrictEqual(yield* roles, ["user", "assistant", "user", "assistant", "tool"])
     })
   )
 })

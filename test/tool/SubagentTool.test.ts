@@ -1,8 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Agent, Capabilities, Content, CurrentAgent, type SubagentProvider, Subagents } from "effect-subagent"
+import { AvailableTo } from "effect-subagent/agent"
 import { SubagentTool } from "effect-subagent/tool"
 import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
+import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -106,6 +108,19 @@ describe("SubagentTool", () => {
     const sentences = (tool: { readonly description?: string | undefined }) => tool.description!.split(". ")
     assert.strictEqual(sentences(spawn)[0], sentences(fork)[0])
     assert.notStrictEqual(sentences(spawn)[1], sentences(fork)[1])
+  })
+
+  it("is offered to agents that may delegate, and to no other (11)", () => {
+    const offeredAt = (delegationDepth: number | undefined, maxDepth: number, options = {}) =>
+      Context.get(SubagentTool.make({ provider: "spawn", ...options }).annotations, AvailableTo.AvailableTo)(
+        { id: "a", session: { header: { id: "s", delegationDepth } } },
+        { maxDepth, toolFilters: [] }
+      )
+    assert.deepStrictEqual(
+      [offeredAt(undefined, 1), offeredAt(undefined, 0), offeredAt(0, 1), offeredAt(1, 1), offeredAt(2, 3)],
+      [true, false, true, false, true]
+    )
+    assert.deepStrictEqual([offeredAt(0, 3, { maxDepth: 1 }), offeredAt(1, 3, { maxDepth: 1 })], [true, false])
   })
 
   it("is named subagent, or what the host says", () => {
