@@ -154,11 +154,12 @@ export const runExample = (root: string, file: string, args: ReadonlyArray<strin
     encoding: "utf8",
     timeout: 25_000,
     stdio: ["ignore", "pipe", "pipe"],
-    // an attempt to fetch anything fails at once
+    // an attempt to fetch anything but from this machine itself fails at once
     env: {
       ...process.env,
       HTTP_PROXY: "http://127.0.0.1:9",
       HTTPS_PROXY: "http://127.0.0.1:9",
+      NO_PROXY: "127.0.0.1",
       NODE_USE_ENV_PROXY: "1"
     }
   })
