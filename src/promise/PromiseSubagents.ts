@@ -142,11 +142,11 @@ export const makeSubagents = <R, E>(layer: Layer.Layer<Subagents | R, E>, option
     handled(Effect.runPromiseExit(withSeam(body)).then(valueOf))
 
   /** Rejects with an error of the seam's own, whatever the reason of the signal. */
-  const startRun = async (name: string, request: PromiseRequest, asking: Options = options): Promise<PromiseRun> => {
+  const startRun = async (name: string, request: PromiseRequest, asking?: Options): Promise<PromiseRun> => {
     // nobody has to wait for a layer on behalf of a caller who has gone
     if (services === undefined) await untilAborted(built, name, signalOf(request))
     if (disposing !== undefined) throw fromReason(new RegistryClosed())
-    return valueOf(await runtime.runPromiseExit(starting(name, request, asking)))
+    return valueOf(await runtime.runPromiseExit(starting(name, request, { ...options, ...asking })))
   }
   const start = async (name: string, request: PromiseRequest, asking?: Options): Promise<PromiseRun> => {
     try {

@@ -386,6 +386,14 @@ describe("an approver of the facade", () => {
       assert.strictEqual(await outcome(facade, { approve: () => "approved" }), "approved")
     }))
 
+  it("stays with a start that says something else only (19)", () =>
+    withFixture(
+      async (facade) => {
+        assert.strictEqual(await outcome(facade, { approvalTimeout: "1 minute" }), "approved")
+      },
+      { approve: () => "approved" }
+    ))
+
   it("that throws, rejects or says something else leaves the tool unexecuted (19)", () => {
     const { provider } = make("p")
     const quiet = Layer.succeed(References.MinimumLogLevel, "None")
@@ -468,6 +476,19 @@ describe("the events of the facade", () => {
       assert.deepStrictEqual(unhandled, [])
     })
   })
+
+  it("reach nobody who stopped listening before the seam was built", () =>
+    withFixture(async ({ on, root, run }) => {
+      const heard: Array<string> = []
+      on(({ type }) => heard.push(`stopped ${type}`))()
+      on(({ type }) => heard.push(type))
+      await run("p", { prompt: "complete", parent: root() })
+      await until(() => heard.includes("subagent/end"))
+      assert.deepStrictEqual(
+        heard.filter((line) => line.startsWith("stopped")),
+        []
+      )
+    }))
 
   it("end with the facade, and tell of that end (5)", async () => {
     const { provider } = make("p")

@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Capabilities, Content, SubagentError, SubagentProvider, Subagents } from "effect-subagent"
+import { type Agent, Capabilities, Content, SubagentError, SubagentProvider, Subagents } from "effect-subagent"
+import { AgentRuntime } from "effect-subagent/agent"
 import { PromiseSubagents } from "effect-subagent/promise"
+import { SpawnProvider } from "effect-subagent/providers"
 import { PlainTool, SubagentTool } from "effect-subagent/tool"
 import * as Tool from "effect/ai/Tool"
 import * as Effect from "effect/Effect"
@@ -359,6 +361,70 @@ describe("a plain tool", () => {
     const { text } = await facade.tool({ provider: "outer" }).execute(input("x"), { parent: root })
     assert.strictEqual(text, "from below")
     assert.strictEqual(depth, 2)
+    await facade.dispose()
+  })
+
+  /** Agents that delegate to one another as deep as they may, then do as they are told. */
+  const chain = (atBottom: (signal: AbortSignal) => Promise<string>, options: { readonly maxDepth?: number } = {}) => {
+    const depths: Array<number | undefined> = []
+    const runtime = AgentRuntime.fromPromise({
+      tools: (agent: Agent.Agent) => ({
+        delegate: (signal: AbortSignal) =>
+          facade.tool({ provider: "spawn" }).execute(input("go on"), { parent: agent, signal })
+      }),
+      run: async ({ agent, signal, tools }) => {
+        const depth = agent.session.header.delegationDepth
+        depths.push(depth)
+        if (depth === 3) return atBottom(signal)
+        const { isError, text } = await tools.delegate!(signal)
+        return isError ? `I could not go on: ${text}` : text
+      }
+    })
+    const facade: PromiseSubagents.PromiseSubagents = PromiseSubagents.fromProviders(
+      [SpawnProvider.fromRuntime(runtime)],
+      options
+    )
+    return { facade, depths }
+  }
+
+  it("passes an abort on through three levels, each of which settles as aborted (9) [A5]", async () => {
+    const isDeep = gate<void>()
+    let stopped = 0
+    const { depths, facade } = chain(async (signal) => {
+      isDeep.resolve()
+      try {
+        return await untilAborted(signal)
+      } finally {
+        stopped++
+      }
+    })
+    const ends: Array<string | undefined> = []
+    facade.on((event) => event.type === "subagent/end" && ends.push(event.cause?._tag))
+    const controller = new AbortController()
+    const calling = facade.tool({ provider: "spawn" }).execute(input("go"), { parent: root, signal: controller.signal })
+    await isDeep.promise
+    assert.lengthOf(await facade.live(), 3)
+    controller.abort()
+    assert.strictEqual((await calling).stopReason, "aborted")
+    assert.deepStrictEqual(depths, [1, 2, 3])
+    assert.strictEqual(stopped, 1)
+    assert.deepStrictEqual(await facade.live(), [])
+    await facade.dispose()
+    for (let turns = 0; turns < 1000 && ends.length < 3; turns++) await new Promise((resolve) => setImmediate(resolve))
+    assert.deepStrictEqual(ends, ["Parent", "Parent", "Signal"])
+  })
+
+  it("is under the same cap on depth as every other way in (11) [H2]", async () => {
+    const { depths, facade } = chain(() => Promise.resolve("never"), { maxDepth: 2 })
+    const { isError, text } = await facade.tool({ provider: "spawn" }).execute(input("go"), { parent: root })
+    assert.isFalse(isError)
+    assert.strictEqual(
+      text,
+      "I could not go on: The subagent could not be run: Delegation depth 3 exceeds the limit of 2"
+    )
+    assert.deepStrictEqual(depths, [1, 2])
+    const { result } = await facade.start("spawn", { prompt: "go", parent: root })
+    assert.strictEqual(Content.toText((await result).output), text)
     await facade.dispose()
   })
 })
