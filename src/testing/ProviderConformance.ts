@@ -17,6 +17,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { Capabilities } from "../Capabilities.ts"
 import { Subagents } from "../Subagents.ts"
+import { capabilityCases } from "./internal/capabilityCases.ts"
 import type { Given } from "./internal/harness.ts"
 import * as Harness from "./internal/harness.ts"
 import { runCases } from "./internal/runCases.ts"
@@ -42,6 +43,10 @@ export interface Prompts {
   readonly callTool?: string | undefined
   /** The child calls a tool that needs an approval, and answers whatever comes of it. */
   readonly ask?: string | undefined
+  /** The child submits `{ "count": "3" }` when it is asked for a value, of a schema that this is a value of. */
+  readonly submit?: string | undefined
+  /** The child submits what that schema refuses, such as `{ "count": 3 }`, as often as it is asked. */
+  readonly submitInvalid?: string | undefined
   /** There is no child: `start` fails. */
   readonly failStart?: string | undefined
 }
@@ -131,7 +136,7 @@ export interface Options<R = never> {
  * @since 0.1.0
  */
 export const suite = <R, E>(name: string, layer: Layer.Layer<Subagents | R, E>, options: Options<R>): void => {
-  const cases = [...startCases, ...runCases].toSorted((a, b) => a.item - b.item)
+  const cases = [...startCases, ...runCases, ...capabilityCases].toSorted((a, b) => a.item - b.item)
   const outcomes = new Map<Case, string>()
   const print = options.print === undefined ? Console.log : (table: string) => Effect.sync(() => options.print!(table))
 

@@ -116,7 +116,16 @@ export interface World {
 }
 
 /** The kinds of prompt that cases need. */
-export type PromptKind = "complete" | "hang" | "fail" | "stream" | "callTool" | "ask" | "failStart"
+export type PromptKind =
+  | "complete"
+  | "hang"
+  | "fail"
+  | "stream"
+  | "callTool"
+  | "ask"
+  | "submit"
+  | "submitInvalid"
+  | "failStart"
 
 /** What the suite was given, as the cases see it. */
 export interface Given {
