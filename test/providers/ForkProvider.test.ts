@@ -2,12 +2,39 @@ import { assert, describe, it } from "@effect/vitest"
 import { Agent, Content, SubagentError, Subagents } from "effect-subagent"
 import { AgentModels, AgentRuntime } from "effect-subagent/agent"
 import { ForkProvider } from "effect-subagent/providers"
-import { ScriptedModel } from "effect-subagent/testing"
+import { ProviderConformance, ScriptedModel } from "effect-subagent/testing"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { outline } from "../agent/harness.ts"
+import { conformance, runtime } from "../utils/agentConformance.ts"
 import { calls, delegate, inTree } from "../utils/tree.ts"
 import { root as stranger } from "../utils/seam.ts"
+
+/** A runtime that has had a word with whoever is to be forked. */
+const acquainted = Layer.effect(
+  AgentRuntime.AgentRuntime,
+  Effect.map(Effect.service(AgentRuntime.AgentRuntime), (runtime) => ({
+    ...runtime,
+    completedTurns: (agent: Agent.Agent) =>
+      Effect.gen(function* () {
+        const handle = yield* runtime.open({ agent, options: {}, policy: AgentRuntime.openPolicy, emit: () => {} })
+        yield* handle.turn([Content.text("look")])
+        return yield* runtime.completedTurns!(agent)
+      }).pipe(Effect.scoped)
+  }))
+)
+
+for (const streaming of [false, true]) {
+  ProviderConformance.suite(
+    `fork ${streaming ? "with" : "without"} streaming`,
+    ForkProvider.layer().pipe(
+      Layer.provideMerge(Subagents.layer),
+      Layer.provide(acquainted),
+      Layer.provideMerge(runtime({ streaming }))
+    ),
+    { describe, it, ...conformance }
+  )
+}
 
 /** Delegates what it is asked to, by `fork`; what is not its business it just answers. */
 const answering: ScriptedModel.Rule = ({ toolResults, userText }) =>

@@ -2,82 +2,19 @@ import { assert, describe, it } from "@effect/vitest"
 import { Agent, type Capabilities, Content, SubagentError, type SubagentRequest, Subagents } from "effect-subagent"
 import { AgentRuntime } from "effect-subagent/agent"
 import { SpawnProvider } from "effect-subagent/providers"
-import { ProviderConformance, ScriptedModel } from "effect-subagent/testing"
-import * as AiError from "effect/ai/AiError"
-import * as Tool from "effect/ai/Tool"
-import * as Toolkit from "effect/ai/Toolkit"
-import * as Context from "effect/Context"
+import { ProviderConformance } from "effect-subagent/testing"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import { conformance, runtime } from "../utils/agentConformance.ts"
 
-describe("on the default runtime", () => {
-  /** How many tools are at work. */
-  class AtWork extends Context.Service<AtWork, { count: number }>()("test/AtWork") {}
-
-  const kit = Toolkit.make(
-    Tool.make("look", { success: Schema.String }),
-    Tool.make("wait"),
-    Tool.make("remove", { success: Schema.String, needsApproval: true })
+for (const streaming of [false, true]) {
+  ProviderConformance.suite(
+    `spawn ${streaming ? "with" : "without"} streaming`,
+    SpawnProvider.layer().pipe(Layer.provideMerge(Subagents.layer), Layer.provideMerge(runtime({ streaming }))),
+    { describe, it, ...conformance }
   )
-  const handlers = kit.toLayer(
-    Effect.map(Effect.service(AtWork), (atWork) => ({
-      look: () => Effect.succeed("seen"),
-      remove: () => Effect.succeed("gone"),
-      wait: () =>
-        Effect.acquireUseRelease(
-          Effect.sync(() => atWork.count++),
-          () => Effect.never,
-          () => Effect.sync(() => atWork.count--)
-        )
-    }))
-  )
-
-  const rule: ScriptedModel.Rule = ({ toolResults, userText }) => {
-    if (toolResults.length > 0) return { text: ["the ", "answer"] }
-    const call = (name: string) => [{ name, params: {} }]
-    switch (userText) {
-      case "hang":
-        return { toolCalls: call("wait") }
-      case "stream":
-        return { text: "so far", toolCalls: call("wait") }
-      case "fail":
-        return { fail: new AiError.RateLimitError({}) }
-      case "look":
-        return { text: "let me look", toolCalls: call("look") }
-      case "remove":
-        return { text: "let me tidy up", toolCalls: call("remove") }
-      default:
-        return { text: ["the ", "answer"], usage: { input: 1, output: 2 } }
-    }
-  }
-
-  for (const streaming of [false, true]) {
-    ProviderConformance.suite(
-      `spawn ${streaming ? "with" : "without"} streaming`,
-      SpawnProvider.layer().pipe(
-        Layer.provideMerge(Subagents.layer),
-        Layer.provide(AgentRuntime.layer({ toolkit: kit, streaming })),
-        Layer.provide(handlers),
-        Layer.provide(ScriptedModel.layer(rule)),
-        Layer.provideMerge(
-          Layer.effect(
-            AtWork,
-            Effect.sync(() => ({ count: 0 }))
-          )
-        )
-      ),
-      {
-        describe,
-        it,
-        prompts: { complete: "go", hang: "hang", fail: "fail", stream: "stream", callTool: "look", ask: "remove" },
-        capabilities: { outputSchema: true, depthLimit: true, toolFilter: true, systemPrompt: true, content: true },
-        world: Effect.map(Effect.service(AtWork), ({ count }) => ({ sessions: 0, turns: count })),
-        print: () => {}
-      }
-    )
-  }
-})
+}
 
 describe("SpawnProvider", () => {
   const none = { outputSchema: false, depthLimit: false, toolFilter: false }
