@@ -44,7 +44,10 @@ export interface AgentSpec {
   readonly agent: Agent
   /** How it works: resolved, so that nothing is left to inherit. */
   readonly options: AgentOptions
-  /** What holds for it and for everything below it. An agent that nobody delegated to has `openPolicy`. */
+  /**
+   * What holds for it. The seam sees to it that what a child starts has no more; for an agent that nobody delegated to, it
+   * binds that agent alone. If there is nothing to forbid, it is `openPolicy`.
+   */
   readonly policy: Policy
   /**
    * What the request for it asked for itself: the rest of `options` and `policy` is inherited. A name in it that nothing
