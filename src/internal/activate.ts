@@ -37,7 +37,7 @@ import { readPrompt } from "./readRequest.ts"
 import type { Run, Runs, Session } from "./runs.ts"
 import { callerCause } from "./runs.ts"
 import { UpdateLog } from "./updateLog.ts"
-import { judge } from "./verdict.ts"
+import { errorOf, judge } from "./verdict.ts"
 
 /** What the runs of a child share. */
 export interface Child {
@@ -67,6 +67,8 @@ interface Activation {
   readonly approver: Approver | undefined
   readonly callerScope: Scope.Scope
   readonly forgetSignal: () => void
+  /** Ends when the turn before this one has: a turn that was stopped may still be on its way out. */
+  readonly quiet: Effect.Effect<unknown>
   readonly turn: Effect.Effect<ChildOutcome, SubagentError>
 }
 
@@ -103,19 +105,26 @@ export const activate = (child: Child, activation: Activation): Effect.Effect<Su
 
 const begin = Effect.fnUntraced(function* (
   child: Child,
-  { approver, callerScope, log, scope, turn }: Activation,
+  { approver, callerScope, log, quiet, scope, turn }: Activation,
   run: Run
 ) {
-  const { output, provider, runs } = child
+  const { output, own, provider, runs, session } = child
   // a scope of its own inside the caller's, which leaves it when the run is disposed of early
   const handle = Scope.forkUnsafe(callerScope)
   yield* Scope.addFinalizerExit(handle, (exit) =>
     runs.release(run, Exit.hasInterrupts(exit) ? { _tag: "Interrupt" } : { _tag: "Release" }, exit)
   )
   if (run.verdict === undefined) {
-    run.turn = yield* turn.pipe(
+    run.turn = yield* Effect.andThen(
+      quiet,
+      Effect.withFiber<ChildOutcome, SubagentError>((fiber) => {
+        session.work = { run, fiber }
+        child.reportTo(log)
+        return turn
+      })
+    ).pipe(
       Effect.flatMap((outcome) => judge(provider, outcome, log.fold, output)),
-      Effect.provideService(Approvals, approver),
+      Effect.provideService(Approvals, session.holder === run ? approver : askedBy(approver, run)),
       Scope.provide(scope),
       Effect.forkIn(scope, { startImmediately: true })
     )
@@ -123,7 +132,7 @@ const begin = Effect.fnUntraced(function* (
     // its first step may have ended the run before there was a fiber to interrupt
     if (run.verdict !== undefined) run.turn.interruptUnsafe()
   }
-  const { resumeTurn, sendMessage } = child.own
+  const { resumeTurn, sendMessage } = own
   return Object.freeze<SubagentRun>({
     id: run.lineage.id,
     runId: run.lineage.runId,
@@ -133,7 +142,7 @@ const begin = Effect.fnUntraced(function* (
     cancel: (reason) => Effect.sync(() => runs.abort(run, callerCause(reason))),
     dispose: Effect.andThen(runs.release(run, { _tag: "Release" }, Exit.void), Scope.close(handle, Exit.void)),
     updates: log.stream,
-    ...(sendMessage && { sendMessage: (content) => send(child, run, sendMessage, content) }),
+    ...(sendMessage && { sendMessage: (content) => send(child, run, quiet, sendMessage, content) }),
     ...(resumeTurn && { resume: (content) => resume(child, resumeTurn, content) })
   })
 })
@@ -156,24 +165,24 @@ const readContent = (
     : Result.fail(new UnsupportedCapability({ provider, capability: missing[0]!, missing }))
 }
 
-/** Whether the child is gone: the first of its runs, which holds it, has been released or is being released. */
-const isGone = ({ session }: Child): boolean => session.holder?.released !== undefined
-
 const send = (
   child: Child,
   run: Run,
+  quiet: Effect.Effect<unknown>,
   sendMessage: NonNullable<ChildSession["sendMessage"]>,
   content: string | ReadonlyArray<ContentBlock>
 ): ReturnType<NonNullable<SubagentRun["sendMessage"]>> =>
   Effect.withFiber((fiber) => {
-    const { runId } = run.lineage
-    if (isGone(child) || run.released !== undefined) return refuse(new RunReleased({ runId }))
-    if (run.verdict !== undefined) return refuse(new RunSettled({ runId }))
+    const tooLate = refuse(new RunSettled({ runId: run.lineage.runId }))
+    if (run.verdict !== undefined) return tooLate
     const blocks = readContent(child, content)
     if (Result.isFailure(blocks)) return refuse(blocks.failure)
     const messageId = `message_${makeId(fiber.getRef(Random.Random))}`
     run.log.owe(messageId)
-    return Effect.suspend(() => sendMessage({ messageId, content: blocks.success })).pipe(
+    return Effect.andThen(quiet, () => sendMessage(Object.freeze({ messageId, content: blocks.success }))).pipe(
+      // nobody waits for a child that has ended before it took the message in
+      Effect.raceFirst(Effect.andThen(Effect.exit(Deferred.await(run.done)), tooLate)),
+      Effect.catchCause((cause) => Effect.fail(errorOf(child.provider, cause))),
       Effect.onError(() => Effect.sync(() => run.log.forgive(messageId))),
       Effect.as(Object.freeze({ messageId, state: "queued" as const }))
     )
@@ -190,36 +199,37 @@ const resume = (
     const runId = `run_${makeId(yield* Random.Random)}` as RunId
     // from here to the acceptance nobody comes between
     const { parent, session } = child
-    const previous = session.current!
     const owner = parent?.current
-    const blocks = Result.flatMap(canGoOn(child, previous, owner), () => readContent(child, content))
+    const blocks = Result.flatMap(canGoOn(child, owner), () => readContent(child, content))
     if (Result.isFailure(blocks)) return yield* refuse(blocks.failure)
-    const log = new UpdateLog(runId, child.now, child.updateCapacity)
-    // a turn that was stopped may still be on its way out: the child does one thing at a time
-    const quiet = previous.turn === undefined ? Effect.void : Fiber.await(previous.turn)
     return yield* activate(child, {
       runId,
       scope: Scope.forkUnsafe(session.scope),
-      log,
+      log: new UpdateLog(runId, child.now, child.updateCapacity),
       owner,
       approver: given ?? owner?.approver ?? child.approver,
       callerScope,
       forgetSignal: constVoid,
-      turn: Effect.flatMap(quiet, () => {
-        child.reportTo(log)
-        return resumeTurn(blocks.success)
-      })
+      quiet: session.work === undefined ? Effect.void : Fiber.await(session.work.fiber),
+      turn: Effect.suspend(() => resumeTurn(blocks.success))
     })
   }).pipe(Effect.uninterruptible)
 
 /** Whether a child can be resumed. */
-const canGoOn = (child: Child, previous: Run, owner: Run | undefined): Result.Result<void, SubagentErrorReason> => {
+const canGoOn = (child: Child, owner: Run | undefined): Result.Result<void, SubagentErrorReason> => {
   const { id, parentId } = child.place.lineage
-  const { runId } = previous.lineage
-  if (isGone(child)) return Result.fail(new RunReleased({ runId }))
+  const { current, holder } = child.session
+  if (holder!.released !== undefined) return Result.fail(new RunReleased({ runId: holder!.lineage.runId }))
   if (child.isClosed()) return Result.fail(new RegistryClosed())
-  if (previous.verdict === undefined) return Result.fail(new ChildBusy({ id, runId }))
+  if (current!.verdict === undefined) return Result.fail(new ChildBusy({ id, runId: current!.lineage.runId }))
   return owner?.verdict === undefined
     ? Result.void
     : Result.fail(new ParentSettled({ parentId, parentRunId: owner.lineage.runId }))
 }
+
+/** A provider asks as the run it was started for; whoever decides is to know which run of the child it is now. */
+const askedBy = (approver: Approver | undefined, { lineage }: Run): Approver | undefined =>
+  approver && {
+    decide: (request) => approver.decide(request.lineage?.id === lineage.id ? { ...request, lineage } : request),
+    timeout: approver.timeout
+  }

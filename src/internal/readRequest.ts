@@ -79,6 +79,15 @@ const decodeBlocks = Schema.decodeUnknownResult(Schema.Array(ContentBlock), pars
 export const readPrompt = (
   prompt: unknown,
   path: ReadonlyArray<string>
+): Result.Result<ReadonlyArray<ContentBlock>, ReadonlyArray<RequestIssue>> =>
+  Result.getOrElse(
+    Result.try(() => inspectPrompt(prompt, path)),
+    () => Result.fail([issueAt(path, "Could not be read")])
+  )
+
+const inspectPrompt = (
+  prompt: unknown,
+  path: ReadonlyArray<string>
 ): Result.Result<ReadonlyArray<ContentBlock>, ReadonlyArray<RequestIssue>> => {
   if (typeof prompt !== "string" && !Array.isArray(prompt)) {
     return Result.fail([issueAt(path, "Expected a string or an array of content blocks")])

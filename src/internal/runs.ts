@@ -40,10 +40,14 @@ const announced = ({ lineage, provider }: { readonly lineage: Place["lineage"]; 
 export interface Session {
   /** Everything the provider acquired, and the turns. */
   readonly scope: Scope.Closeable
+  /** Those of its runs that have not been released. */
+  readonly runs: Set<Run>
   /** The first of its runs. */
   holder: Run | undefined
   /** The last of its runs, the only one that may be at work. */
   current: Run | undefined
+  /** The last turn that has begun. It may still be on its way out when the next run is accepted, and that one waits. */
+  work: { readonly run: Run; readonly fiber: Fiber.Fiber<unknown, unknown> } | undefined
 }
 
 /** One accepted run: what `place` needs to know of it as a parent, and its state. */
@@ -106,12 +110,14 @@ export const make = (options: {
     run.owner?.children.add(run)
     run.session.holder ??= run
     run.session.current = run
+    run.session.runs.add(run)
     options.announce(Object.freeze({ type: "subagent/start", ...announced(run) }))
   }
 
   const forget = (run: Run): void => {
     runs.delete(run)
     run.owner?.children.delete(run)
+    run.session.runs.delete(run)
   }
 
   /** As long as a child is not quiet, it is known as what it is: what it still starts is not a root's. */
@@ -182,8 +188,8 @@ export const make = (options: {
       if (run.released !== undefined) return Deferred.await(run.released)
       const released = (run.released = Deferred.makeUnsafe<void>())
       abort(run, cause)
-      // a run that has resumed the child ends with it, and is told so before anything of the child is gone
-      if (holdsSession(run)) abort(run.session.current!, { _tag: "Release" })
+      // the runs that have resumed the child end with it, and are told so before anything of the child is gone
+      for (const resumed of resumedFrom(run)) abort(resumed, { _tag: "Release" })
       return Effect.ensuring(
         cleanUp(
           run,
@@ -201,17 +207,22 @@ export const make = (options: {
       )
     }).pipe(Effect.uninterruptible)
 
-  /** Closes a run's scope, and releases what it owns beside, and the run that has resumed the child it holds. */
+  /** Closes a run's scope, and releases what it owns beside, and the runs that have resumed the child it holds. */
   const quiet = (run: Run, exit: Exit.Exit<unknown, unknown>): Effect.Effect<void> => {
-    const { current } = run.session
-    const resumed = holdsSession(run) && current !== run ? current : undefined
-    if (run.children.size === 0 && resumed === undefined) return Scope.close(run.scope, exit)
+    const { work } = run.session
+    // what a session has acquired is closed when its last turn has ended, not under it
+    const closing =
+      holdsSession(run) && work !== undefined && work.run !== run
+        ? Effect.andThen(Fiber.await(work.fiber), Scope.close(run.scope, exit))
+        : Scope.close(run.scope, exit)
+    const resumed = resumedFrom(run)
+    if (run.children.size === 0 && resumed.length === 0) return closing
     return Effect.all(
       // the scope last: one that fails to close at once must not keep the others from being released
       [
         ...Array.from(run.children, (child) => release(child, { _tag: "Parent", runId: run.lineage.runId }, exit)),
-        resumed === undefined ? Effect.void : release(resumed, { _tag: "Release" }, exit),
-        Scope.close(run.scope, exit)
+        ...resumed.map((each) => release(each, { _tag: "Release" }, exit)),
+        closing
       ],
       { concurrency: "unbounded", discard: true }
     )
@@ -231,13 +242,20 @@ export const make = (options: {
 /** Whether a child lives as long as this run of it. */
 const holdsSession = (run: Run): boolean => run.session.holder === run
 
+/** The runs that have resumed the child a run holds, as far as they have not been released. */
+const resumedFrom = (run: Run): ReadonlyArray<Run> => {
+  const { holder, runs } = run.session
+  return holder !== run || runs.size < 2 ? [] : Array.from(runs).filter((each) => each !== run)
+}
+
 const turnError = (provider: string, cause: Cause.Cause<SubagentError>): SubagentError =>
   Cause.hasInterruptsOnly(cause) ? fault(provider, "its turn interrupted itself") : errorOf(provider, cause)
 
-const whatLivesOf = (run: Run): string =>
-  run.turn !== undefined && run.turn.pollUnsafe() === undefined
-    ? "its turn has not ended"
-    : "a finalizer of its session has not ended"
+const whatLivesOf = (run: Run): string => {
+  const { work } = run.session
+  const isAtWork = work !== undefined && (work.run === run || holdsSession(run)) && !work.fiber.pollUnsafe()
+  return isAtWork ? "its turn has not ended" : "a finalizer of its session has not ended"
+}
 
 const reportDropped = ({ lineage, log }: Run): Effect.Effect<void> =>
   log.late + log.malformed === 0

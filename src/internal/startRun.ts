@@ -128,7 +128,13 @@ const accept = Effect.fnUntraced(function* (
   if (signal?.aborted === true) return yield* fromReason(new AbortedBeforeStart({ provider: name }))
   const callerScope = yield* Effect.scope
   const approver = (yield* Approvals) ?? owner?.approver
-  const session: Session = { scope: Scope.makeUnsafe(), holder: undefined, current: undefined }
+  const session: Session = {
+    scope: Scope.makeUnsafe(),
+    runs: new Set(),
+    holder: undefined,
+    current: undefined,
+    work: undefined
+  }
   const output = read.outputSchema === undefined ? undefined : outputSpec(read.outputSchema)
   const { runId } = place.lineage
   const first = new UpdateLog(runId, now, updateCapacity)
@@ -213,6 +219,7 @@ const accept = Effect.fnUntraced(function* (
       approver,
       callerScope,
       forgetSignal,
+      quiet: Effect.void,
       turn: Effect.suspend(() => own.turn)
     }
   )

@@ -108,8 +108,9 @@ const copy = (update: UnstampedUpdate): UnstampedUpdate | undefined => {
       return Predicate.isObject(update.usage) ? { ...update, usage: frozen(update.usage) } : undefined
     case "Plan":
       return areEntries(update.entries) ? { ...update, entries: frozen(update.entries) } : undefined
-    case "Permission":
     case "Receipt":
+      return Predicate.isString(update.messageId) && receiptStates.has(update.state) ? { ...update } : undefined
+    case "Permission":
     case "Raw":
       return { ...update }
     default:
@@ -127,6 +128,8 @@ const frozen = <A>(value: A): A => {
 }
 
 const toolStates = new Set(["pending", "running", "completed", "failed"])
+
+const receiptStates = new Set(["consumed", "expired"])
 
 const areEntries = (entries: unknown): boolean => Array.isArray(entries) && entries.every(Predicate.isObject)
 

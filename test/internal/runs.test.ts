@@ -848,7 +848,13 @@ describe("the table", () => {
         policy: { maxDepth: 3, toolFilters: [] },
         header: { id: `${id}-session`, parentSession: "root-session", delegationDepth: 1 } as Run["header"],
         provider: "p",
-        session: { scope: Scope.makeUnsafe(), holder: undefined, current: undefined },
+        session: {
+          scope: Scope.makeUnsafe(),
+          runs: new Set<Run>(),
+          holder: undefined,
+          current: undefined,
+          work: undefined
+        },
         since: 0,
         approver: undefined,
         log: new UpdateLog("run" as Run["lineage"]["runId"], () => 0, 1),
@@ -870,7 +876,7 @@ describe("the table", () => {
       assert.deepStrictEqual([Array.from(runs.all()), Array.from(parent.children)], [[parent, child], [child]])
       assert.deepStrictEqual([runs.of("child", "x"), runs.of("x", "child-session")], [child, child])
       yield* runs.release(child, { _tag: "Release" }, Exit.void)
-      assert.deepStrictEqual([Array.from(runs.all()), parent.children.size], [[parent], 0])
+      assert.deepStrictEqual([Array.from(runs.all()), parent.children.size, child.session.runs.size], [[parent], 0, 0])
       assert.deepStrictEqual([runs.of("child", "x"), runs.of("x", "child-session")], [undefined, undefined])
     })
   )

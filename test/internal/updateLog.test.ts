@@ -120,6 +120,8 @@ describe("UpdateLog", () => {
         { _tag: "Plan" },
         { _tag: "Plan", entries: ["x"] },
         { _tag: "Usage", usage: 3 },
+        { _tag: "Receipt", state: "consumed" },
+        { _tag: "Receipt", messageId: "m", state: "queued" },
         throwing
       ]
       for (const update of malformed) log.add(update as Update)
@@ -192,6 +194,27 @@ describe("UpdateLog", () => {
       assert.throws(() => Object.assign(content, { seq: 9 }), TypeError)
       assert.deepStrictEqual(log.fold.output(), [expected.block])
       assert.deepStrictEqual(log.fold.usage, expected.usage)
+    })
+  )
+
+  it.effect("owes every message that was taken in a receipt: its last updates say which have expired (15)", () =>
+    Effect.gen(function* () {
+      const log = makeLog(3)
+      for (const id of ["a", "b", "c", "d"]) log.owe(id)
+      log.forgive("c")
+      log.add({ _tag: "Receipt", messageId: "a", state: "consumed" })
+      // neither answers for a message
+      log.add({ _tag: "Receipt", messageId: "b", state: "read" } as unknown as Update)
+      log.add({ _tag: "Receipt", messageId: "unheard of", state: "consumed" })
+      log.add(thought("last words"))
+      log.end()
+      assert.deepStrictEqual(
+        (yield* collect(log)).map((update) =>
+          update._tag === "Receipt" ? [update.messageId, update.state, update.seq] : [update._tag]
+        ),
+        [["Thought"], ["b", "expired", 3], ["d", "expired", 4]]
+      )
+      assert.deepStrictEqual([log.malformed, log.late], [1, 0])
     })
   )
 })
