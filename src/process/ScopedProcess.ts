@@ -173,7 +173,7 @@ export const open: (
         (error) => new ProcessError({ kind: "command", detail: `${options.command} can't be run: ${reasonOf(error)}` })
       )
     )
-    yield* guard({ pid: handle.pid, mark, grace: Duration.toMillis(grace), path: host["PATH"] })
+    yield* guard({ pid: handle.pid, mark, grace: Duration.toMillis(grace), path: host?.["PATH"] })
 
     // closes after the process has been taken down: what it still writes has to go somewhere until then
     const reading = yield* Scope.fork(yield* Effect.scope)

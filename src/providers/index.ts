@@ -3,5 +3,6 @@
  *
  * @since 0.1.0
  */
+export * as AcpProvider from "./AcpProvider.ts"
 export * as ForkProvider from "./ForkProvider.ts"
 export * as SpawnProvider from "./SpawnProvider.ts"

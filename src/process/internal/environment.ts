@@ -15,13 +15,11 @@ export interface EnvironmentOptions {
 type Variables = { readonly [name: string]: string | undefined }
 
 /** The environment of this process, where there is one. */
-export const HostEnvironment: Context.Reference<Variables> = Context.Reference<Variables>(
+export const HostEnvironment: Context.Reference<Variables | undefined> = Context.Reference<Variables | undefined>(
   "effect-subagent/process/HostEnvironment",
   {
-    defaultValue: () => ({
-      // oxlint-disable-next-line no-restricted-globals -- read where it exists, as Effect's own ConfigProvider does
-      ...(globalThis as { readonly process?: { readonly env: Variables } }).process?.env
-    })
+    // oxlint-disable-next-line no-restricted-globals -- read where it exists, as Effect's own ConfigProvider does
+    defaultValue: () => (globalThis as { readonly process?: { readonly env: Variables } }).process?.env
   }
 )
 
@@ -40,8 +38,8 @@ export interface ChildEnvironment {
   readonly secrets: ReadonlyArray<string>
 }
 
-/** The environment for a child. An explicit variable outranks the host's. */
-export const childEnvironment = (host: Variables, options: EnvironmentOptions): ChildEnvironment => {
+/** The environment for a child, as the host's is now. An explicit variable outranks the host's. */
+export const childEnvironment = (host: Variables | undefined, options: EnvironmentOptions): ChildEnvironment => {
   const variables: Record<string, string> = {}
   const secrets = new Set<string>()
   const passed = new Set(options.passEnv)
@@ -50,7 +48,7 @@ export const childEnvironment = (host: Variables, options: EnvironmentOptions): 
     // a short value would blank out harmless text, and is no secret worth the name
     if (isHidden && value.length >= 6) secrets.add(value)
   }
-  for (const [name, value] of Object.entries(host)) {
+  for (const [name, value] of Object.entries({ ...host })) {
     if (value !== undefined && (passed.has(name) || !isSecret(name, value))) add(name, value, isSecret(name, value))
   }
   for (const [name, given] of Object.entries(options.env ?? {})) {

@@ -56,13 +56,17 @@ describe("the environment of a child process", () => {
     assert.deepStrictEqual(childEnvironment({ PATH: "/bin" }, {}), { variables: { PATH: "/bin" }, secrets: [] })
   })
 
+  it("is nothing but what is added where there is none", () => {
+    assert.deepStrictEqual(childEnvironment(undefined, { env: { A: "1" } }), { variables: { A: "1" }, secrets: [] })
+  })
+
   it("takes no short value for a secret that has to be hidden", () => {
     assert.deepStrictEqual(childEnvironment({}, { env: { A_KEY: "1" } }), { variables: { A_KEY: "1" }, secrets: [] })
   })
 
   it.effect("is made of this process's own by default", () =>
     Effect.gen(function* () {
-      assert.strictEqual((yield* HostEnvironment)["PATH"], process.env["PATH"])
+      assert.strictEqual((yield* HostEnvironment)?.["PATH"], process.env["PATH"])
     })
   )
 })

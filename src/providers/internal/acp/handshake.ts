@@ -1,0 +1,136 @@
+/**
+ * The calls of a start: until there is a session as it was asked for.
+ *
+ * @since 0.1.0
+ */
+import * as Effect from "effect/Effect"
+import * as Path from "effect/Path"
+import { issueAt } from "../../../internal/issues.ts"
+import { fromReason, InvalidRequest, StartFailed, UnsupportedCapability } from "../../../SubagentError.ts"
+import type { PlacedRequest } from "../../../SubagentProvider.ts"
+import type { McpServer } from "../../AcpProvider.ts"
+import type { Setting } from "./configuration.ts"
+import { choose } from "./configuration.ts"
+import type { RpcError } from "./connection.ts"
+import { codes } from "./connection.ts"
+import { InitializeResponse, items, NewSessionResponse, protocolVersion, reader } from "./messages.ts"
+import { describeError } from "./outcome.ts"
+import type { Peer, Settings } from "./peer.ts"
+import { call, refusal } from "./peer.ts"
+
+/** What an agent says of itself. */
+export type Initialized = typeof InitializeResponse.Type
+
+/** What it says of a new session. */
+export type NewSession = typeof NewSessionResponse.Type
+
+const readInitialized = reader(InitializeResponse)
+const readNewSession = reader(NewSessionResponse)
+
+/** Where the agent works: never in whatever folder this process happens to be in. */
+export const folderOf = Effect.fnUntraced(function* (settings: Settings, placed: PlacedRequest) {
+  const cwd = settings.cwd ?? placed.header.cwd
+  const { isAbsolute } = yield* Path.Path
+  if (cwd !== undefined && isAbsolute(cwd)) return cwd
+  const problem = cwd === undefined ? "Expected a working directory" : `Expected an absolute path, not ${cwd}`
+  return yield* settings.cwd === undefined
+    ? fromReason(new InvalidRequest({ issues: [issueAt(["parent", "session", "header", "cwd"], problem)] }))
+    : fromReason(new StartFailed({ provider: settings.name, detail: `cwd: ${problem}` }))
+})
+
+const refused = (peer: Peer, method: string) => (error: RpcError) =>
+  Effect.fail(refusal(peer, `It has answered ${method} with an error: ${describeError(error)}`))
+
+/** Agrees on the version, and refuses what the agent can't take. */
+export const initialize = Effect.fnUntraced(function* (peer: Peer) {
+  const { placed, settings } = peer
+  const { fs } = settings
+  const answer = yield* call(peer, "initialize", {
+    protocolVersion,
+    clientCapabilities: {
+      fs: {
+        readTextFile: fs !== undefined && fs.read !== false,
+        writeTextFile: fs !== undefined && fs.write !== false
+      },
+      terminal: false
+    },
+    clientInfo: { name: "effect-subagent", version: "0.1.0" }
+  }).pipe(Effect.catchTag("RpcError", refused(peer, "initialize")))
+  const initialized = readInitialized(answer)
+  if (initialized?.protocolVersion !== protocolVersion) {
+    const version = JSON.stringify(initialized?.protocolVersion ?? null)
+    return yield* refusal(
+      peer,
+      `It speaks version ${version} of the protocol, and version ${protocolVersion} is needed`
+    )
+  }
+  const { audio, embeddedContext, image } = initialized.agentCapabilities?.promptCapabilities ?? {}
+  const accepted = { text: true, resource_link: true, image, audio, resource: embeddedContext }
+  const missing = Array.from(new Set(placed.prompt.map(({ type }) => type)))
+    .filter((kind) => accepted[kind] !== true)
+    .map((kind) => `content:${kind}`)
+  if (missing.length > 0) {
+    return yield* fromReason(new UnsupportedCapability({ provider: settings.name, capability: missing[0]!, missing }))
+  }
+  return initialized
+})
+
+/** Opens a session, authenticated by the method that the host names, if it names one. */
+export const newSession = Effect.fnUntraced(function* (peer: Peer, { agentCapabilities, authMethods }: Initialized) {
+  const { cwd, settings } = peer
+  const { authMethod, mcpServers } = settings
+  const methods = items(authMethods)
+  const listed = methods.length === 0 ? "none" : methods.map(({ id }) => id).join(", ")
+  if (authMethod !== undefined) {
+    const method = methods.find(({ id }) => id === authMethod)
+    if (method === undefined || (method.type !== undefined && method.type !== "agent")) {
+      return yield* refusal(peer, `It can't be told to authenticate by ${authMethod}; its methods: ${listed}`)
+    }
+    yield* Effect.catchTag(
+      call(peer, "authenticate", { methodId: authMethod }),
+      "RpcError",
+      refused(peer, "authenticate")
+    )
+  }
+  for (const server of mcpServers) {
+    if ("type" in server && agentCapabilities?.mcpCapabilities?.[server.type] !== true) {
+      return yield* refusal(peer, `It does not take MCP servers over ${server.type}`)
+    }
+  }
+  const params = { cwd, mcpServers: mcpServers.map(onWire) }
+  const answer = yield* Effect.catchTag(call(peer, "session/new", params), "RpcError", (error) =>
+    error.code === codes.authRequired
+      ? Effect.fail(refusal(peer, `It wants to be authenticated (option authMethod); its methods: ${listed}`))
+      : refused(peer, "session/new")(error)
+  )
+  return readNewSession(answer) ?? (yield* refusal(peer, "It has answered session/new without a session"))
+})
+
+const pairs = (values: { readonly [name: string]: string } | undefined) =>
+  Object.entries(values ?? {}).map(([name, value]) => ({ name, value }))
+
+const onWire = (server: McpServer): object =>
+  "type" in server
+    ? { ...server, headers: pairs(server.headers) }
+    : { ...server, args: server.args ?? [], env: pairs(server.env) }
+
+/** Sets the mode or the model of a session. */
+export const configure = Effect.fnUntraced(function* (
+  peer: Peer,
+  session: NewSession,
+  setting: Setting,
+  wanted: string | undefined
+) {
+  if (wanted === undefined) return
+  const choice = choose(session, setting, wanted)
+  if (choice._tag === "Available") {
+    yield* Effect.catchTag(call(peer, choice.method, choice.params), "RpcError", refused(peer, choice.method))
+    return
+  }
+  if (choice.names.length === 0 && setting === "model") {
+    const { name: provider } = peer.settings
+    return yield* fromReason(new UnsupportedCapability({ provider, capability: "model", missing: ["model"] }))
+  }
+  const names = choice.names.length === 0 ? "none" : choice.names.join(", ")
+  return yield* refusal(peer, `It has no ${setting} ${JSON.stringify(wanted)}; those there are: ${names}`)
+})

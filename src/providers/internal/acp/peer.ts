@@ -1,0 +1,161 @@
+/**
+ * An agent's process and the way to it.
+ *
+ * @since 0.1.0
+ */
+import type * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import type * as Path from "effect/Path"
+import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import type * as Scope from "effect/Scope"
+import { bound } from "../../../internal/describe.ts"
+import type { Ended, ScopedProcess } from "../../../process/ScopedProcess.ts"
+import { open } from "../../../process/ScopedProcess.ts"
+import type { SubagentError } from "../../../SubagentError.ts"
+import { fromReason, StartFailed } from "../../../SubagentError.ts"
+import type { ChildOutcome, PlacedRequest } from "../../../SubagentProvider.ts"
+import type { McpServer, Options } from "../../AcpProvider.ts"
+import type { Connection, RpcError } from "./connection.ts"
+import { make as makeConnection } from "./connection.ts"
+import { reader, SessionNotification } from "./messages.ts"
+import { handlerOf } from "./requests.ts"
+import { SessionUpdates } from "./updates.ts"
+
+/** The provider's options with their defaults. */
+export interface Settings extends Options {
+  readonly args: ReadonlyArray<string>
+  readonly permission: "ask" | "deny" | "allow"
+  readonly mcpServers: ReadonlyArray<McpServer>
+  readonly maxMessageBytes: number
+  readonly timeouts: { readonly [K in "start" | "cancel" | "close"]: Duration.Duration }
+}
+
+const readNotification = reader(SessionNotification)
+
+/** What of a process's last words goes into a message. */
+export const quotedBytes = 3072
+
+/** How long the output of a process that has ended may still be read: something it has left may hold it open. */
+const outputGrace = Duration.seconds(1)
+
+/** How many updates are kept that come before the session's name is known. */
+const maxEarlyUpdates = 1024
+
+/** How one prompt ended, and the last message that came of it. */
+export interface PromptEnd {
+  readonly outcome: ChildOutcome
+  readonly lastText: string
+}
+
+/** The agent's process and the way to it. */
+export interface Peer {
+  readonly settings: Settings
+  readonly placed: PlacedRequest
+  readonly cwd: string
+  readonly process: ScopedProcess
+  readonly connection: Connection
+  readonly updates: SessionUpdates
+  /** Names the session: what came early is delivered, and what is for others is not. */
+  readonly isFor: (sessionId: string) => void
+  /** Done when the turn that runs is over or to be; none, if none runs. */
+  stopping: Deferred.Deferred<void> | undefined
+  /** Done when the last prompt has been answered. */
+  answered: Deferred.Deferred<PromptEnd> | undefined
+}
+
+/** Starts the process and listens to it. */
+export const reach: (
+  settings: Settings,
+  placed: PlacedRequest,
+  cwd: string
+) => Effect.Effect<Peer, SubagentError, ChildProcessSpawner | FileSystem.FileSystem | Path.Path | Scope.Scope> =
+  Effect.fnUntraced(function* (settings, placed, cwd) {
+    const { args, command, env, passEnv, timeouts } = settings
+    const process = yield* open({ command, args, cwd, env, passEnv, name: placed.runId, grace: timeouts.close }).pipe(
+      Effect.mapError(({ detail }) => fromReason(new StartFailed({ provider: settings.name, detail })))
+    )
+    const updates = new SessionUpdates(placed.emit)
+    const early: Array<typeof SessionNotification.Type> = []
+    let sessionId: string | undefined
+
+    const take = (notification: typeof SessionNotification.Type): void => {
+      if (notification.sessionId === sessionId) updates.update(notification.update)
+    }
+    const connection: Connection = yield* makeConnection({
+      write: process.write,
+      writeUnsafe: process.writeUnsafe,
+      maxLineBytes: settings.maxMessageBytes,
+      onNoise: process.note,
+      onNotification: (method, params) => {
+        const notification = method === "session/update" ? readNotification(params) : undefined
+        if (notification === undefined) return
+        if (sessionId !== undefined) take(notification)
+        else if (early.length < maxEarlyUpdates) early.push(notification)
+      },
+      onRequest: (method, params) => handlerOf(desk, method, params)
+    })
+    const peer: Peer = {
+      settings,
+      placed,
+      cwd,
+      process,
+      connection,
+      updates,
+      isFor: (id) => {
+        sessionId = id
+        for (const notification of early.splice(0)) take(notification)
+      },
+      stopping: undefined,
+      answered: undefined
+    }
+    const desk = {
+      permission: settings.permission,
+      fs: settings.fs,
+      cwd,
+      lineage: placed.lineage,
+      emit: placed.emit,
+      updates,
+      sessionId: () => sessionId,
+      stopping: () => peer.stopping
+    }
+    const lose = Effect.map(process.ended, (end) => connection.lose(describeEnd(end)))
+    // a process that ends closes its output first
+    yield* process.read(
+      connection.receive,
+      Effect.andThen(
+        Effect.timeoutOption(lose, outputGrace),
+        Effect.sync(() => connection.lose("The agent has closed its output"))
+      )
+    )
+    yield* Effect.forkScoped(process.ended.pipe(Effect.andThen(Effect.sleep(outputGrace)), Effect.andThen(lose)))
+    return peer
+  })
+
+const describeEnd = (end: Ended): string =>
+  "code" in end ? `The agent has ended with exit code ${end.code}` : `The agent was ended by ${end.signal}`
+
+/** The failure of a start, with the agent's last words. */
+export const refusal = ({ process, settings }: Peer, problem: string): SubagentError => {
+  const words = process.lastWords(quotedBytes)
+  const detail = bound(process.redact(problem)) + (words === "" ? "" : `\n${words}`)
+  return fromReason(new StartFailed({ provider: settings.name, detail }))
+}
+
+/** Makes a call of the start: bounded, and over at once if the agent ends. */
+export const call = (peer: Peer, method: string, params: object): Effect.Effect<unknown, SubagentError | RpcError> =>
+  peer.connection.request(method, params).pipe(
+    Effect.catchTag("Lost", ({ message }) => Effect.fail(refusal(peer, `${message} before it answered ${method}`))),
+    Effect.timeoutOption(peer.settings.timeouts.start),
+    Effect.flatMap(
+      Option.match({
+        onNone: () =>
+          Effect.fail(
+            refusal(peer, `It has not answered ${method} within ${Duration.format(peer.settings.timeouts.start)}`)
+          ),
+        onSome: Effect.succeed
+      })
+    )
+  )

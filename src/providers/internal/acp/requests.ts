@@ -1,0 +1,90 @@
+/**
+ * What an agent asks of its client. Every request is answered, on every path.
+ *
+ * @since 0.1.0
+ */
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import type * as FileSystem from "effect/FileSystem"
+import type * as Path from "effect/Path"
+import type { Lineage } from "../../../SubagentProvider.ts"
+import type { UnstampedUpdate } from "../../../SubagentUpdate.ts"
+import type { FileAccess } from "../../AcpProvider.ts"
+import type { Handler } from "./connection.ts"
+import { codes, RpcError } from "./connection.ts"
+import { readTextFile, writeTextFile } from "./files.ts"
+import { items, reader, ReadTextFileRequest, RequestPermissionRequest, WriteTextFileRequest } from "./messages.ts"
+import type { Answer } from "./permission.ts"
+import { cancelled, decide } from "./permission.ts"
+import type { SessionUpdates } from "./updates.ts"
+
+const readPermission = reader(RequestPermissionRequest)
+const readRead = reader(ReadTextFileRequest)
+const readWrite = reader(WriteTextFileRequest)
+
+/** What answering needs to know. */
+export interface Desk {
+  readonly permission: "ask" | "deny" | "allow"
+  readonly fs: FileAccess | undefined
+  readonly cwd: string
+  readonly lineage: Lineage
+  readonly emit: (update: UnstampedUpdate) => void
+  readonly updates: SessionUpdates
+  /** The session, once it is known. */
+  readonly sessionId: () => string | undefined
+  /** Done when the turn that runs is over or to be; none, if none runs. */
+  readonly stopping: () => Deferred.Deferred<void> | undefined
+}
+
+type Needs = FileSystem.FileSystem | Path.Path
+
+/** The handler of a request; none, if it is for something that was not offered. */
+export const handlerOf = (desk: Desk, method: string, params: unknown): Handler<Needs> | undefined => {
+  switch (method) {
+    case "session/request_permission":
+      return { run: permission(desk, params), onInterrupt: cancelled }
+    case "fs/read_text_file":
+      return desk.fs === undefined || desk.fs.read === false
+        ? undefined
+        : { run: file(desk, readRead(params), readTextFile), onInterrupt: {} }
+    case "fs/write_text_file":
+      return desk.fs === undefined || desk.fs.write === false
+        ? undefined
+        : { run: file(desk, readWrite(params), writeTextFile), onInterrupt: {} }
+    default:
+      return undefined
+  }
+}
+
+const permission = (desk: Desk, params: unknown): Effect.Effect<Answer> =>
+  Effect.suspend(() => {
+    const request = readPermission(params)
+    const stopping = desk.stopping()
+    if (request === undefined || request.sessionId !== desk.sessionId() || stopping === undefined) {
+      return Effect.succeed(cancelled)
+    }
+    const { emit, lineage, updates } = desk
+    const { id: toolCallId, input, name: toolName } = updates.asked(request.toolCall)
+    emit({ _tag: "Permission", toolCallId })
+    const withdrawn = Effect.as(Deferred.await(stopping), { answer: cancelled, outcome: "withdrawn" } as const)
+    return Effect.map(
+      Effect.raceFirst(
+        decide(desk.permission, { toolCallId, toolName, input, lineage }, items(request.options)),
+        withdrawn
+      ),
+      ({ answer, outcome }) => {
+        emit({ _tag: "Permission", toolCallId, outcome })
+        if (outcome !== "approved") updates.denied(toolCallId)
+        return answer
+      }
+    )
+  })
+
+const file = <A extends { readonly sessionId: string }, B extends object, R>(
+  desk: Desk,
+  request: A | undefined,
+  handle: (roots: ReadonlyArray<string>, request: A) => Effect.Effect<B, RpcError, R>
+): Effect.Effect<B, RpcError, R> =>
+  request === undefined || request.sessionId !== desk.sessionId()
+    ? Effect.fail(new RpcError({ code: codes.invalidParams, message: "Invalid params" }))
+    : handle(desk.fs?.roots ?? [desk.cwd], request)

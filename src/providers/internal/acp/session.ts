@@ -1,0 +1,151 @@
+/**
+ * One agent process with one session in it, as a child of the seam.
+ *
+ * A start is a transaction: whatever goes wrong in it is a typed failure, and the run's scope takes down what there is.
+ * A turn is one prompt, or a few if a structured value has to be corrected. Interrupting it tells the agent to cancel
+ * and answers all that the agent has asked; it does not wait for the agent. That is seen to in the scope.
+ *
+ * @since 0.1.0
+ */
+import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import type * as FileSystem from "effect/FileSystem"
+import * as Option from "effect/Option"
+import type * as Path from "effect/Path"
+import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import type * as Scope from "effect/Scope"
+import type { ContentBlock } from "../../../Content.ts"
+import { text } from "../../../Content.ts"
+import type { SubagentError } from "../../../SubagentError.ts"
+import type { ChildOutcome, ChildSession, PlacedRequest } from "../../../SubagentProvider.ts"
+import type { CallError } from "./connection.ts"
+import type { Initialized, NewSession } from "./handshake.ts"
+import { configure, folderOf, initialize, newSession } from "./handshake.ts"
+import { outcomeOfAnswer, outcomeOfError } from "./outcome.ts"
+import type { Peer, PromptEnd, Settings } from "./peer.ts"
+import { quotedBytes, reach } from "./peer.ts"
+import type { StructuredOutput } from "./structured.ts"
+import { maxRepairs, prepare } from "./structured.ts"
+
+/** An agent that was told to cancel before it had taken in the prompt has forgotten it: it is told again. */
+const cancelAgainAfter = Duration.millis(250)
+
+/** Starts an agent and opens a session. */
+export const openSession: (
+  settings: Settings,
+  placed: PlacedRequest
+) => Effect.Effect<ChildSession, SubagentError, ChildProcessSpawner | FileSystem.FileSystem | Path.Path | Scope.Scope> =
+  Effect.fnUntraced(function* (settings, placed) {
+    const output = placed.output && (yield* prepare(placed.output))
+    const peer = yield* reach(settings, placed, yield* folderOf(settings, placed))
+    const initialized = yield* initialize(peer)
+    const session = yield* newSession(peer, initialized)
+    peer.isFor(session.sessionId)
+    yield* configure(peer, session, "mode", settings.mode)
+    yield* configure(peer, session, "model", placed.agentOptions.model ?? settings.model)
+    const scope = yield* Effect.scope
+    yield* Effect.addFinalizer(() => wrapUp(peer, session, initialized))
+    return { id: session.sessionId, turn: turnOf(peer, session, output, scope) }
+  })
+
+const turnOf = (
+  peer: Peer,
+  { sessionId }: NewSession,
+  output: StructuredOutput | undefined,
+  scope: Scope.Scope
+): Effect.Effect<ChildOutcome> =>
+  Effect.gen(function* () {
+    const { placed } = peer
+    const ask = (blocks: ReadonlyArray<ContentBlock>) => prompt(peer, sessionId, blocks, scope)
+    if (output === undefined) return (yield* ask(placed.prompt)).outcome
+    let end = yield* ask([...placed.prompt, text(output.instruction)])
+    for (let repairs = 0; end.outcome.stopReason === "completed"; repairs++) {
+      const submission = yield* output.read(end.lastText)
+      if (submission._tag === "Valid" || repairs === maxRepairs) {
+        return { ...end.outcome, ...("value" in submission && { structured: submission.value }) }
+      }
+      end = yield* ask([text(submission.correction)])
+    }
+    return end.outcome
+  })
+
+/** Prompts the session. Interruption cancels. */
+const prompt = (
+  peer: Peer,
+  sessionId: string,
+  blocks: ReadonlyArray<ContentBlock>,
+  scope: Scope.Scope
+): Effect.Effect<PromptEnd> =>
+  Effect.suspend(() => {
+    const { connection, updates } = peer
+    const answered = Deferred.makeUnsafe<PromptEnd>()
+    const stopping = Deferred.makeUnsafe<void>()
+    const stop = (): void => {
+      Deferred.doneUnsafe(stopping, Exit.void)
+      peer.stopping = undefined
+    }
+    peer.answered = answered
+    peer.stopping = stopping
+    updates.begin()
+    return connection
+      .call("session/prompt", { sessionId, prompt: blocks }, (exit) => {
+        const outcome = Exit.match(exit, {
+          onSuccess: outcomeOfAnswer,
+          onFailure: (cause) => outcomeOfFailure(peer, cause)
+        })
+        // what the agent still asks is part of how its turn ended, so it is looked at before it is withdrawn
+        const lastText = updates.end(outcome.stopReason === "completed")
+        stop()
+        Deferred.doneUnsafe(answered, Exit.succeed({ outcome, lastText }))
+      })
+      .pipe(
+        Effect.andThen(Deferred.await(answered)),
+        Effect.onInterrupt(() =>
+          Effect.suspend(() => {
+            stop()
+            connection.notify("session/cancel", { sessionId })
+            return Effect.forkIn(giveUp(peer, sessionId, answered), scope)
+          })
+        )
+      )
+  })
+
+const outcomeOfFailure = ({ process }: Peer, cause: Cause.Cause<CallError>): ChildOutcome => {
+  // a call fails in no other way
+  const error = Cause.squash(cause) as CallError
+  if (error._tag === "Lost") {
+    const diagnostic = process.lastWords(quotedBytes)
+    const failure = { kind: "transport", retryable: true, message: error.message }
+    return { stopReason: "error", failure, ...(diagnostic !== "" && { diagnostic }) }
+  }
+  const { failure, ...outcome } = outcomeOfError(error)
+  return { ...outcome, failure: { ...failure, message: process.redact(failure.message) } }
+}
+
+/** Waits for the end of a turn that was cancelled. An agent that never ends it has had its chance. */
+const giveUp = Effect.fnUntraced(function* (
+  { connection, process, settings }: Peer,
+  sessionId: string,
+  answered: Deferred.Deferred<PromptEnd>
+) {
+  if (Option.isSome(yield* Effect.timeoutOption(Deferred.await(answered), cancelAgainAfter))) return
+  connection.notify("session/cancel", { sessionId })
+  if (Option.isSome(yield* Effect.timeoutOption(Deferred.await(answered), settings.timeouts.cancel))) return
+  yield* process.close
+})
+
+/** Before the process is taken down: lets the agent end its turn and its session by itself, as long as that is quick. */
+const wrapUp = (
+  { answered, connection, settings }: Peer,
+  { sessionId }: NewSession,
+  { agentCapabilities }: Initialized
+): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    if (answered !== undefined) yield* Deferred.await(answered)
+    if (agentCapabilities?.sessionCapabilities?.close !== undefined) {
+      yield* Effect.ignore(connection.request("session/close", { sessionId }))
+    }
+  }).pipe(Effect.timeoutOption(settings.timeouts.close), Effect.asVoid)
