@@ -477,6 +477,18 @@ describe("the events of the facade", () => {
     })
   })
 
+  for (const isBuilt of [false, true]) {
+    it(`reach a listener before a start that follows at once, with a seam that is ${isBuilt ? "" : "not yet "}built`, () =>
+      withFixture(async ({ list, on, root, run }) => {
+        if (isBuilt) await list()
+        const heard: Array<string> = []
+        on(({ type }) => heard.push(type))
+        await run("p", { prompt: "complete", parent: root() })
+        await until(() => heard.includes("subagent/end"))
+        assert.include(heard, "subagent/start")
+      }))
+  }
+
   it("reach nobody who stopped listening before the seam was built", () =>
     withFixture(async ({ on, root, run }) => {
       const heard: Array<string> = []
