@@ -477,13 +477,15 @@ describe("the events of the facade", () => {
     })
   })
 
+  // accepted without waiting for anything
+  const prompt = SubagentProvider.fromPromise({ name: "p", run: () => "x" })
   for (const isBuilt of [false, true]) {
-    it(`reach a listener before a start that follows at once, with a seam that is ${isBuilt ? "" : "not yet "}built`, () =>
-      withFixture(async ({ list, on, root, run }) => {
+    it(`reach a listener before a start that follows at once, with a seam ${isBuilt ? "" : "not yet "}built (5)`, () =>
+      using(PromiseSubagents.fromProviders([prompt]), async ({ list, on, root, run }) => {
         if (isBuilt) await list()
         const heard: Array<string> = []
         on(({ type }) => heard.push(type))
-        await run("p", { prompt: "complete", parent: root() })
+        await run("p", { prompt: "x", parent: root() })
         await until(() => heard.includes("subagent/end"))
         assert.include(heard, "subagent/start")
       }))
