@@ -5,7 +5,9 @@
  */
 import * as Effect from "effect/Effect"
 import * as Path from "effect/Path"
+import type { ContentBlock } from "../../../Content.ts"
 import { issueAt } from "../../../internal/issues.ts"
+import type { SubagentError } from "../../../SubagentError.ts"
 import { fromReason, InvalidRequest, StartFailed, UnsupportedCapability } from "../../../SubagentError.ts"
 import type { PlacedRequest } from "../../../SubagentProvider.ts"
 import type { McpServer } from "../../AcpProvider.ts"
@@ -41,10 +43,25 @@ export const folderOf = Effect.fnUntraced(function* (settings: Settings, placed:
 const refused = (peer: Peer, method: string) => (error: RpcError) =>
   Effect.fail(refusal(peer, `It has answered ${method} with an error: ${describeError(error)}`))
 
-/** Agrees on the version, and refuses what the agent can't take. */
+/** Refuses blocks that this agent does not take, as if the provider had never claimed it. */
+export const checkContent = (
+  { settings }: Peer,
+  { agentCapabilities }: Initialized,
+  blocks: ReadonlyArray<ContentBlock>
+): Effect.Effect<void, SubagentError> => {
+  const { audio, embeddedContext, image } = agentCapabilities?.promptCapabilities ?? {}
+  const accepted = { text: true, resource_link: true, image, audio, resource: embeddedContext }
+  const missing = Array.from(new Set(blocks.map(({ type }) => type)))
+    .filter((kind) => accepted[kind] !== true)
+    .map((kind) => `content:${kind}`)
+  return missing.length === 0
+    ? Effect.void
+    : Effect.fail(fromReason(new UnsupportedCapability({ provider: settings.name, capability: missing[0]!, missing })))
+}
+
+/** Agrees on the version, and on what the prompt is made of. */
 export const initialize = Effect.fnUntraced(function* (peer: Peer) {
-  const { placed, settings } = peer
-  const { fs } = settings
+  const { fs } = peer.settings
   const answer = yield* call(peer, "initialize", {
     protocolVersion,
     clientCapabilities: {
@@ -64,14 +81,7 @@ export const initialize = Effect.fnUntraced(function* (peer: Peer) {
       `It speaks version ${version} of the protocol, and version ${protocolVersion} is needed`
     )
   }
-  const { audio, embeddedContext, image } = initialized.agentCapabilities?.promptCapabilities ?? {}
-  const accepted = { text: true, resource_link: true, image, audio, resource: embeddedContext }
-  const missing = Array.from(new Set(placed.prompt.map(({ type }) => type)))
-    .filter((kind) => accepted[kind] !== true)
-    .map((kind) => `content:${kind}`)
-  if (missing.length > 0) {
-    return yield* fromReason(new UnsupportedCapability({ provider: settings.name, capability: missing[0]!, missing }))
-  }
+  yield* checkContent(peer, initialized, peer.placed.prompt)
   return initialized
 })
 

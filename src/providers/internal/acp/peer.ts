@@ -11,6 +11,7 @@ import * as Option from "effect/Option"
 import type * as Path from "effect/Path"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import type * as Scope from "effect/Scope"
+import type { Approver } from "../../../Approvals.ts"
 import { bound } from "../../../internal/describe.ts"
 import type { Ended, ScopedProcess } from "../../../process/ScopedProcess.ts"
 import { open } from "../../../process/ScopedProcess.ts"
@@ -62,6 +63,8 @@ export interface Peer {
   readonly isFor: (sessionId: string) => void
   /** Done when the turn that runs is over or to be; none, if none runs. */
   stopping: Deferred.Deferred<void> | undefined
+  /** Who is asked on behalf of the run whose turn runs. */
+  approver: Approver | undefined
   /** Done when the last prompt has been answered. */
   answered: Deferred.Deferred<PromptEnd> | undefined
 }
@@ -109,6 +112,7 @@ export const reach: (
         for (const notification of early.splice(0)) take(notification)
       },
       stopping: undefined,
+      approver: undefined,
       answered: undefined
     }
     const desk = {
@@ -119,7 +123,8 @@ export const reach: (
       emit: placed.emit,
       updates,
       sessionId: () => sessionId,
-      stopping: () => peer.stopping
+      stopping: () => peer.stopping,
+      approver: () => peer.approver
     }
     const lose = Effect.map(process.ended, (end) => connection.lose(describeEnd(end)))
     // a process that ends closes its output first

@@ -7,6 +7,8 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
 import type * as Path from "effect/Path"
+import type { Approver } from "../../../Approvals.ts"
+import { Approvals } from "../../../Approvals.ts"
 import type { Lineage } from "../../../SubagentProvider.ts"
 import type { UnstampedUpdate } from "../../../SubagentUpdate.ts"
 import type { FileAccess } from "../../AcpProvider.ts"
@@ -32,6 +34,7 @@ export interface Desk {
   readonly updates: SessionUpdates
   /** The session, once it is known. */
   readonly sessionId: () => string | undefined
+  readonly approver: () => Approver | undefined
   /** Done when the turn that runs is over or to be; none, if none runs. */
   readonly stopping: () => Deferred.Deferred<void> | undefined
 }
@@ -69,7 +72,11 @@ const permission = (desk: Desk, params: unknown): Effect.Effect<Answer> =>
     const withdrawn = Effect.as(Deferred.await(stopping), { answer: cancelled, outcome: "withdrawn" } as const)
     return Effect.map(
       Effect.raceFirst(
-        decide(desk.permission, { toolCallId, toolName, input, lineage }, items(request.options)),
+        Effect.provideService(
+          decide(desk.permission, { toolCallId, toolName, input, lineage }, items(request.options)),
+          Approvals,
+          desk.approver()
+        ),
         withdrawn
       ),
       ({ answer, outcome }) => {

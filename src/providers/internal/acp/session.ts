@@ -17,13 +17,14 @@ import * as Option from "effect/Option"
 import type * as Path from "effect/Path"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import type * as Scope from "effect/Scope"
+import { Approvals } from "../../../Approvals.ts"
 import type { ContentBlock } from "../../../Content.ts"
 import { text } from "../../../Content.ts"
 import type { SubagentError } from "../../../SubagentError.ts"
 import type { ChildOutcome, ChildSession, PlacedRequest } from "../../../SubagentProvider.ts"
 import type { CallError } from "./connection.ts"
 import type { Initialized, NewSession } from "./handshake.ts"
-import { configure, folderOf, initialize, newSession } from "./handshake.ts"
+import { checkContent, configure, folderOf, initialize, newSession } from "./handshake.ts"
 import { outcomeOfAnswer, outcomeOfError } from "./outcome.ts"
 import type { Peer, PromptEnd, Settings } from "./peer.ts"
 import { quotedBytes, reach } from "./peer.ts"
@@ -48,38 +49,44 @@ export const openSession: (
     yield* configure(peer, session, "model", placed.agentOptions.model ?? settings.model)
     const scope = yield* Effect.scope
     yield* Effect.addFinalizer(() => wrapUp(peer, session, initialized))
-    return { id: session.sessionId, turn: turnOf(peer, session, output, scope) }
+    const turn = (prompt: ReadonlyArray<ContentBlock>) => turnOf(peer, session, output, scope, prompt)
+    return {
+      turn: turn(placed.prompt),
+      resumeTurn: (prompt) => Effect.andThen(checkContent(peer, initialized, prompt), turn(prompt))
+    }
   })
 
 const turnOf = (
   peer: Peer,
   { sessionId }: NewSession,
   output: StructuredOutput | undefined,
-  scope: Scope.Scope
+  scope: Scope.Scope,
+  prompt: ReadonlyArray<ContentBlock>
 ): Effect.Effect<ChildOutcome> =>
   Effect.gen(function* () {
-    const { placed } = peer
-    const ask = (blocks: ReadonlyArray<ContentBlock>) => prompt(peer, sessionId, blocks, scope)
-    if (output === undefined) return (yield* ask(placed.prompt)).outcome
-    let end = yield* ask([...placed.prompt, text(output.instruction)])
+    // a turn before this one may have been cancelled, and the agent not have ended it
+    if (peer.answered !== undefined) yield* Deferred.await(peer.answered)
+    const say = (blocks: ReadonlyArray<ContentBlock>) => ask(peer, sessionId, blocks, scope)
+    if (output === undefined) return (yield* say(prompt)).outcome
+    let end = yield* say([...prompt, text(output.instruction)])
+    let structured: Pick<ChildOutcome, "structured"> = {}
     for (let repairs = 0; end.outcome.stopReason === "completed"; repairs++) {
       const submission = yield* output.read(end.lastText)
-      if (submission._tag === "Valid" || repairs === maxRepairs) {
-        return { ...end.outcome, ...("value" in submission && { structured: submission.value }) }
-      }
-      end = yield* ask([text(submission.correction)])
+      if ("value" in submission) structured = { structured: submission.value }
+      if (submission._tag === "Valid" || repairs === maxRepairs) return { ...end.outcome, ...structured }
+      end = yield* say([text(submission.correction)])
     }
     return end.outcome
   })
 
 /** Prompts the session. Interruption cancels. */
-const prompt = (
+const ask = (
   peer: Peer,
   sessionId: string,
   blocks: ReadonlyArray<ContentBlock>,
   scope: Scope.Scope
 ): Effect.Effect<PromptEnd> =>
-  Effect.suspend(() => {
+  Effect.flatMap(Approvals, (approver) => {
     const { connection, updates } = peer
     const answered = Deferred.makeUnsafe<PromptEnd>()
     const stopping = Deferred.makeUnsafe<void>()
@@ -87,6 +94,7 @@ const prompt = (
       Deferred.doneUnsafe(stopping, Exit.void)
       peer.stopping = undefined
     }
+    peer.approver = approver
     peer.answered = answered
     peer.stopping = stopping
     updates.begin()
@@ -105,6 +113,7 @@ const prompt = (
         Effect.andThen(Deferred.await(answered)),
         Effect.onInterrupt(() =>
           Effect.suspend(() => {
+            updates.abandon()
             stop()
             connection.notify("session/cancel", { sessionId })
             return Effect.forkIn(giveUp(peer, sessionId, answered), scope)

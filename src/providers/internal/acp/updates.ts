@@ -59,6 +59,7 @@ export class SessionUpdates {
   private messages = 0
   /** Counts the pieces of text. */
   private said = 0
+  private isMuted = false
 
   constructor(emit: (update: UnstampedUpdate) => void) {
     this.emitTo = emit
@@ -67,6 +68,12 @@ export class SessionUpdates {
   begin(): void {
     this.turn = new OutputFold()
     this.isMessageOver = true
+    this.open.clear()
+  }
+
+  /** Nobody waits for the turn that runs any more: nothing of it is reported until it is over. */
+  abandon(): void {
+    this.isMuted = true
   }
 
   /**
@@ -81,6 +88,7 @@ export class SessionUpdates {
       if (!hasEndedWell || call.isDenied || call.saidBefore < this.said) this.move(id, call, "failed")
     }
     this.turn = undefined
+    this.isMuted = false
     return text
   }
 
@@ -101,6 +109,7 @@ export class SessionUpdates {
   }
 
   private emit(update: UnstampedUpdate): void {
+    if (this.isMuted) return
     this.turn?.add(update)
     this.emitTo(update)
   }
@@ -152,7 +161,6 @@ export class SessionUpdates {
       this.isMessageOver = true
       call = { status: "pending", name: "tool", input: undefined, saidBefore: 0, isDenied: false }
       this.calls.set(id, call)
-      this.open.add(id)
     }
     call.name = name ?? call.name
     call.input = rawInput ?? call.input
@@ -167,6 +175,7 @@ export class SessionUpdates {
   private move(id: string, call: Call, status: Status, news: Partial<ToolCall> = {}): void {
     if (ranks[status] > ranks[call.status]) call.status = status
     if (ranks[call.status] === 2) this.open.delete(id)
+    else this.open.add(id)
     this.emit({ _tag: "ToolCall", id, status: call.status, ...news })
   }
 }

@@ -3,7 +3,7 @@ import { Content, type SubagentUpdate } from "effect-subagent"
 import type { AcpProvider } from "effect-subagent/providers"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import { isAlive, start, stubLayer } from "../../../fixtures/acp/harness.ts"
+import { isAlive, marked, start, stubLayer } from "../../../fixtures/acp/harness.ts"
 import type { Behaviour, Step } from "../../../fixtures/acp/stubAgent.ts"
 
 /** Runs these steps, and gives the result, what was said and what came as updates. */
@@ -159,7 +159,7 @@ describe("an agent that goes away", () => {
     Effect.gen(function* () {
       const run = yield* start([["say", "done"]])
       assert.strictEqual((yield* run.result).stopReason, "completed")
-      const pid = Number(run.id.replace("session-", ""))
+      const [pid = 0] = marked(run.runId)
       assert.isTrue(isAlive(pid))
       yield* run.dispose
       assert.isFalse(isAlive(pid))

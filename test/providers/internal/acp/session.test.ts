@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Content, type SubagentRun, Subagents } from "effect-subagent"
+import { Approvals, Content, type SubagentRun, Subagents } from "effect-subagent"
 import type { AcpProvider } from "effect-subagent/providers"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -22,7 +22,10 @@ const firstWords = (run: SubagentRun.SubagentRun) =>
     Stream.runHead
   )
 
-const pidOf = (run: SubagentRun.SubagentRun) => Number(run.id.replace("session-", ""))
+/** The process of a run that has no other. */
+const pidOf = (run: SubagentRun.SubagentRun) => marked(run.runId)[0] ?? 0
+
+const toolCall = { sessionUpdate: "tool_call", toolCallId: "late", title: "Late" }
 
 const play = (steps: ReadonlyArray<Step>, behaviour: Behaviour = {}, options: Partial<AcpProvider.Options> = {}) =>
   Effect.provide(run(steps), stubLayer(behaviour, options))
@@ -195,10 +198,10 @@ describe("a turn that is cancelled", () => {
       yield* run.cancel()
       yield* Effect.repeat(
         Effect.delay(
-          Effect.sync(() => isAlive(pidOf(run))),
+          Effect.sync(() => marked(run.runId).length),
           "20 millis"
         ),
-        { until: (alive) => !alive }
+        { until: (left) => left === 0 }
       )
     }).pipe(Effect.scoped, Effect.provide(stubLayer({ ignoreCancel: true }, { timeouts: { cancel: "200 millis" } })))
   )
@@ -303,6 +306,105 @@ describe("a release", () => {
       }).pipe(Effect.provide(stubLayer()))
       assert.deepStrictEqual(marked(runId), [])
     }).pipe(Effect.scoped)
+  )
+})
+
+describe("a resumed run", () => {
+  it.live("(16) prompts the same session of the same process", () =>
+    Effect.gen(function* () {
+      const first = yield* start([["say", "one"]])
+      yield* first.result
+      const pid = pidOf(first)
+      const second = yield* first.resume!('[["tell", "prompt"]]')
+      const result = yield* second.result
+      assert.strictEqual(said(result), '[{"type":"text","text":"[[\\"tell\\", \\"prompt\\"]]"}]')
+      assert.deepStrictEqual([second.id, second.header], [first.id, first.header])
+      assert.strictEqual(pidOf(first), pid)
+      yield* first.dispose
+      assert.deepStrictEqual(marked(first.runId), [])
+    }).pipe(Effect.scoped, Effect.provide(stubLayer()))
+  )
+
+  it.live("(16) waits until the agent has ended the turn that was cancelled, and hears nothing of it", () =>
+    Effect.gen(function* () {
+      const first = yield* start([["say", "so far"], ["ask", {}], ["hang"]])
+      yield* first.updates.pipe(
+        Stream.filter((update) => update._tag === "Permission" && update.outcome !== undefined),
+        Stream.runHead
+      )
+      yield* first.cancel()
+      const second = yield* first.resume!('[["say", "two"]]')
+      assert.strictEqual(said(yield* second.result), "two")
+      const updates = yield* Stream.runCollect(second.updates)
+      assert.deepStrictEqual(
+        updates.map(({ _tag }) => _tag),
+        ["MessageStarted", "Content"]
+      )
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(
+        stubLayer({
+          lastWords: [
+            ["say", "late"],
+            ["update", toolCall]
+          ]
+        })
+      )
+    )
+  )
+
+  it.live("(16) of an agent that never ends the turn that was cancelled is an error", () =>
+    Effect.gen(function* () {
+      const first = yield* start([["say", "a"], ["hang"]])
+      yield* firstWords(first)
+      yield* first.cancel()
+      const second = yield* first.resume!("go on")
+      assert.strictEqual((yield* second.result).failure?.kind, "transport")
+    }).pipe(Effect.scoped, Effect.provide(stubLayer({ ignoreCancel: true }, { timeouts: { cancel: "100 millis" } })))
+  )
+
+  it.live("(16) of an agent that has ended is an error", () =>
+    Effect.gen(function* () {
+      const first = yield* start([
+        ["say", "a"],
+        ["exit", 0]
+      ])
+      assert.strictEqual((yield* first.result).failure?.kind, "transport")
+      const second = yield* first.resume!("go on")
+      assert.deepStrictEqual((yield* second.result).failure, {
+        kind: "transport",
+        retryable: true,
+        message: "The agent has ended with exit code 0"
+      })
+    }).pipe(Effect.scoped, Effect.provide(stubLayer()))
+  )
+
+  it.live("(16) is refused what this agent does not take", () =>
+    Effect.gen(function* () {
+      const first = yield* start([["say", "a"]])
+      yield* first.result
+      const second = yield* first.resume!([{ type: "image", data: "", mimeType: "image/png" }])
+      const error = yield* Effect.flip(second.result)
+      assert.strictEqual(error.message, 'Provider "stub" does not support content:image')
+    }).pipe(Effect.scoped, Effect.provide(stubLayer()))
+  )
+
+  it.live("(19) asks its own approver, as itself", () =>
+    Effect.gen(function* () {
+      const asked: Array<string | undefined> = []
+      const approver: Approvals.Approver = {
+        decide: ({ lineage }) => Effect.sync(() => (asked.push(lineage?.runId), "approved"))
+      }
+      const first = yield* start([["ask", {}]])
+      assert.strictEqual(said(yield* first.result), "selected no")
+      const second = yield* Effect.provideService(
+        first.resume!('[["ask", {"toolCall": {"toolCallId": "u"}}]]'),
+        Approvals.Approvals,
+        approver
+      )
+      assert.strictEqual(said(yield* second.result), "selected yes")
+      assert.deepStrictEqual(asked, [second.runId])
+    }).pipe(Effect.scoped, Effect.provide(stubLayer()))
   )
 })
 
