@@ -54,16 +54,26 @@ const accepted = (
     })
   )
 
-const runOf = (run: PromiseRun.PromiseRun): SubagentRun.SubagentRun => ({
-  id: run.id,
-  runId: run.runId,
-  provider: run.provider,
-  header: run.header,
-  result: attempt(() => run.result),
-  cancel: (reason) => Effect.promise(() => run.cancel(reason)),
-  dispose: Effect.promise(run.dispose),
-  updates: Stream.orDie(Stream.fromAsyncIterable(run.updates, identity))
-})
+const owned = (accept: Effect.Effect<PromiseRun.PromiseRun, SubagentError.SubagentError>) =>
+  Effect.acquireRelease(accept, ({ dispose }) => Effect.promise(dispose), { interruptible: true }).pipe(
+    Effect.map(runOf)
+  )
+
+const runOf = (run: PromiseRun.PromiseRun): SubagentRun.SubagentRun => {
+  const { resume, sendMessage } = run
+  return {
+    id: run.id,
+    runId: run.runId,
+    provider: run.provider,
+    header: run.header,
+    result: attempt(() => run.result),
+    cancel: (reason) => Effect.promise(() => run.cancel(reason)),
+    dispose: Effect.promise(run.dispose),
+    updates: Stream.orDie(Stream.fromAsyncIterable(run.updates, identity)),
+    ...(sendMessage && { sendMessage: (content) => attempt(() => sendMessage(content)) }),
+    ...(resume && { resume: (content) => owned(attempt(() => resume(content))) })
+  }
+}
 
 /** The service, over a facade of its own. */
 export const layer = (make: () => PromiseSubagents.PromiseSubagents): Layer.Layer<Subagents.Subagents> =>
@@ -72,9 +82,7 @@ export const layer = (make: () => PromiseSubagents.PromiseSubagents): Layer.Laye
     Effect.gen(function* () {
       const facade = yield* Effect.acquireRelease(Effect.sync(make), ({ dispose }) => Effect.promise(dispose))
       const start = (name: string, request: SubagentRequest.SubagentStartRequest) =>
-        Effect.acquireRelease(accepted(facade, name, request), ({ dispose }) => Effect.promise(dispose), {
-          interruptible: true
-        }).pipe(Effect.map(runOf))
+        owned(accepted(facade, name, request))
       return Subagents.Subagents.of({
         register: (provider) =>
           Effect.acquireRelease(
