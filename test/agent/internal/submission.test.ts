@@ -195,12 +195,16 @@ describe("a child that is asked for a value (13)", () => {
           encode: SchemaGetter.passthrough()
         })
       )
-      const { result } = yield* asking(Slow, [
+      const { result, updates } = yield* asking(Slow, [
         {
           toolCalls: [{ name: "slow" }, { name: "fast" }].map((params) => ({ name: "submit_result", params }))
         }
       ])
       assert.deepStrictEqual(result.structured, { name: "slow" })
+      assert.deepStrictEqual(
+        states(updates).map(([status]) => status),
+        ["completed", "failed"]
+      )
     })
   )
 
