@@ -21,7 +21,7 @@ import { DuplicateTool, fromReason, InvalidRequest, SubagentError } from "../Sub
 import type { AbortSignalLike, SubagentStartRequest } from "../SubagentRequest.ts"
 import type { SubagentFailure, SubagentStopReason } from "../SubagentResult.ts"
 import { Subagents } from "../Subagents.ts"
-import { answerOf, errorAnswer, explain } from "./internal/answer.ts"
+import { answerFor, errorAnswer, explain } from "./internal/answer.ts"
 import * as Binding from "./internal/binding.ts"
 import type { Options } from "./SubagentTool.ts"
 
@@ -55,6 +55,8 @@ export interface PlainToolAnswer {
   readonly stopReason: SubagentStopReason
   /** Absent if no run was accepted. */
   readonly runId?: RunId
+  /** The value that the binding's `outputSchema` asks for. */
+  readonly structured?: unknown
   readonly failure?: SubagentFailure
   /** Why there is no verdict of a child, if there is none. */
   readonly error?: SubagentError
@@ -125,7 +127,7 @@ export const make = (options: Options): Effect.Effect<PlainTool, never, Subagent
     })
   })
 
-type Start = (name: string, request: SubagentStartRequest<never>) => Promise<PromiseRun>
+type Start = (name: string, request: SubagentStartRequest) => Promise<PromiseRun>
 
 /** @internal */
 export const fromStart = (options: Options, start: Start): PlainTool => {
@@ -171,9 +173,14 @@ const call = async (
   const run = await start(options.provider, { ...request.success, ...(signal != null && { signal }) })
   try {
     const result = await run.result
-    const { failure, stopReason } = result
-    const answer = answerOf(result, options.maxResultBytes)
-    return Object.freeze({ ...answer, stopReason, runId: run.runId, ...(failure && { failure }) })
+    const { failure, stopReason, structured } = result
+    return Object.freeze({
+      ...(await Effect.runPromise(answerFor(options, result))),
+      stopReason,
+      runId: run.runId,
+      ...(structured !== undefined && { structured }),
+      ...(failure && { failure })
+    })
   } catch (thrown) {
     return Object.freeze({ ...noVerdict(thrown), runId: run.runId })
   } finally {

@@ -22,9 +22,9 @@ import { CurrentAgent } from "../CurrentAgent.ts"
 import type { SubagentError } from "../SubagentError.ts"
 import { DuplicateTool, fromReason } from "../SubagentError.ts"
 import type { Policy } from "../SubagentProvider.ts"
-import type { ToolFilter } from "../SubagentRequest.ts"
+import type { SchemaSpec, ToolFilter } from "../SubagentRequest.ts"
 import { Subagents } from "../Subagents.ts"
-import { answerOf, explain } from "./internal/answer.ts"
+import { answerFor, explain } from "./internal/answer.ts"
 import * as Binding from "./internal/binding.ts"
 
 /**
@@ -52,6 +52,8 @@ export interface Options<Name extends string = string> {
   readonly agentOptions?: AgentOptions | undefined
   readonly toolFilter?: ToolFilter | undefined
   readonly maxDepth?: number | undefined
+  /** The child is to end with a value of this schema, which is then the answer, as JSON. */
+  readonly outputSchema?: SchemaSpec | undefined
   /**
    * The most that an answer may have, in bytes of UTF-8. What is cut off is announced at its end.
    *
@@ -172,6 +174,6 @@ const call = Effect.fnUntraced(function* (subagents: Subagents["Service"], optio
   const request = Binding.requestOf(options, input, Option.getOrUndefined(parent))
   if (Result.isFailure(request)) return yield* Effect.fail(request.failure.text)
   const result = yield* Effect.mapError(subagents.run(options.provider, request.success), explain)
-  const { isError, text } = answerOf(result, options.maxResultBytes)
+  const { isError, text } = yield* answerFor(options, result)
   return yield* isError ? Effect.fail(text) : Effect.succeed(text)
 })

@@ -3,11 +3,13 @@ import { type Agent, Capabilities, Content, SubagentError, SubagentProvider, Sub
 import { AgentRuntime } from "effect-subagent/agent"
 import { PromiseSubagents } from "effect-subagent/promise"
 import { SpawnProvider } from "effect-subagent/providers"
+import { ScriptedProvider } from "effect-subagent/testing"
 import { PlainTool, SubagentTool } from "effect-subagent/tool"
 import * as Tool from "effect/ai/Tool"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import { getEventListeners } from "node:events"
 import { gate, make, untilAborted } from "../fixtures/promiseProvider.ts"
@@ -253,6 +255,19 @@ for (const [host, use] of hosts) {
 }
 
 describe("a plain tool", () => {
+  it("answers with the value that its configuration asks for: as JSON for the model, decoded for the host (13)", async () => {
+    const scripted = Effect.runSync(
+      ScriptedProvider.make([ScriptedProvider.submit({ when: "2026-11-30T00:00:00.000Z" })], { name: "p" })
+    )
+    const facade = PromiseSubagents.fromProviders([scripted.provider])
+    const tool = facade.tool({ provider: "p", outputSchema: Schema.Struct({ when: Schema.Date }) })
+    const answer = await tool.execute(input("when?"), { parent: root })
+    await facade.dispose()
+    assert.strictEqual(answer.text, '{"when":"2026-11-30T00:00:00.000Z"}')
+    assert.deepStrictEqual(answer.structured, { when: new Date("2026-11-30T00:00:00.000Z") })
+    assert.isFalse(answer.isError)
+  })
+
   const toolOf = async (options: SubagentTool.Options) => {
     const facade = PromiseSubagents.fromProviders([])
     const tool = facade.tool(options)

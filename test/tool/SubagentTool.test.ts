@@ -246,6 +246,23 @@ describe("SubagentTool", () => {
     })
   )
 
+  it.effect("answers with the value that its configuration asks for, as JSON (13)", () =>
+    Effect.gen(function* () {
+      const outputSchema = Schema.Struct({ when: Schema.Date, lines: Schema.FiniteFromString })
+      const value = { when: "2026-11-30T00:00:00.000Z", lines: "12" }
+      const structured = (): SubagentProvider.ChildSession["turn"] =>
+        Effect.succeed({ stopReason: "completed", structured: value })
+      const able = provider(seenNothing(), structured)
+      const result = yield* callTool(
+        task,
+        { provider: "spawn", outputSchema },
+        { ...able, capabilities: { ...able.capabilities, outputSchema: true } }
+      )
+      assert.isFalse(result.isFailure)
+      assert.deepStrictEqual(JSON.parse(result.encodedResult as string), value)
+    })
+  )
+
   it.effect("gives an error result without a calling agent [seed 26]", () =>
     Effect.gen(function* () {
       const seen = seenNothing()

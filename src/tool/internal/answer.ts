@@ -3,11 +3,14 @@
  *
  * @since 0.1.0
  */
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
 import type { ContentBlock } from "../../Content.ts"
 import { text as textBlock } from "../../Content.ts"
-import { bound } from "../../internal/describe.ts"
+import { bound, describeCause } from "../../internal/describe.ts"
 import type { SubagentError } from "../../SubagentError.ts"
 import type { AbortCause, SubagentResult } from "../../SubagentResult.ts"
+import type { Options } from "../SubagentTool.ts"
 
 const causes: { readonly [K in AbortCause["_tag"]]: string } = {
   Caller: "it was cancelled",
@@ -79,6 +82,18 @@ export const answerOf = (result: SubagentResult, maxBytes: number = 65_536): Ans
     text === said ? result.output : [textBlock(text), ...result.output.filter((block) => block.type !== "text")]
   return { isError, content, text }
 }
+
+/** What a call answers for a result of its binding: the value that was asked for, as the JSON it stands for. */
+export const answerFor = (
+  { maxResultBytes, outputSchema }: Pick<Options, "maxResultBytes" | "outputSchema">,
+  result: SubagentResult
+): Effect.Effect<Answer> =>
+  outputSchema === undefined || result.stopReason !== "completed"
+    ? Effect.succeed(answerOf(result, maxResultBytes))
+    : Effect.matchCause(Schema.encodeUnknownEffect(Schema.toCodecJson(outputSchema))(result.structured), {
+        onFailure: (cause) => errorAnswer(`The subagent's value can't be written as JSON: ${describeCause(cause)}`),
+        onSuccess: (json) => answerOf({ ...result, output: [textBlock(JSON.stringify(json))] }, maxResultBytes)
+      })
 
 /** How a run ended that did not complete. */
 const account = (result: SubagentResult, output: string): string => {

@@ -53,7 +53,7 @@ export const requestOf = (
   options: Options,
   input: unknown,
   parent: Agent | undefined
-): Result.Result<SubagentStartRequest<never>, Refusal> => {
+): Result.Result<SubagentStartRequest, Refusal> => {
   const decoded = decodeInput(input)
   if (Result.isFailure(decoded)) {
     const issues = issuesOf(decoded.failure)
@@ -63,12 +63,13 @@ export const requestOf = (
     const text = "No agent is running here: a subagent needs the agent that calls it."
     return Result.fail({ text, issues: [issueAt(["parent"], text)] })
   }
-  const { agentOptions, maxDepth, toolFilter } = options
+  const { agentOptions, maxDepth, outputSchema, toolFilter } = options
   return Result.succeed({
     prompt: decoded.success.prompt,
     parent,
     label: decoded.success.description,
     ...(agentOptions && { agentOptions }),
+    ...(outputSchema && { outputSchema }),
     ...(toolFilter && { toolFilter }),
     ...(maxDepth !== undefined && { maxDepth })
   })

@@ -1,6 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type Agent, Content, type SubagentResult } from "effect-subagent"
-import { answerOf } from "../../../src/tool/internal/answer.ts"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as SchemaGetter from "effect/SchemaGetter"
+import { answerFor, answerOf } from "../../../src/tool/internal/answer.ts"
 
 const told = (result: Partial<SubagentResult.SubagentResult>) => {
   const answer = answerOf({ output: [], stopReason: "aborted", ...result })
@@ -66,4 +69,25 @@ describe("what a model is told of a run that is over", () => {
     const long = Content.text("x".repeat(65_537))
     assert.include(answerOf({ output: [long], stopReason: "completed" }).text, "longer than 65536 bytes")
   })
+
+  it.effect("says that a value can't be written as JSON, if its schema can only read", () =>
+    Effect.gen(function* () {
+      const outputSchema = Schema.String.pipe(
+        Schema.decodeTo(Schema.Number, {
+          decode: SchemaGetter.transform(Number),
+          encode: SchemaGetter.forbidden(() => "one way")
+        })
+      )
+      const answer = yield* answerFor({ outputSchema }, { output: [], stopReason: "completed", structured: 1 })
+      assert.isTrue(answer.isError)
+      assert.include(answer.text, "one way")
+    })
+  )
+
+  it.effect("has no value for a run that did not complete", () =>
+    Effect.gen(function* () {
+      const result = { output: [Content.text("half")], stopReason: "max-tokens" }
+      assert.deepStrictEqual(yield* answerFor({ outputSchema: Schema.Number }, result), answerOf(result))
+    })
+  )
 })
