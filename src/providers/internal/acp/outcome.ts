@@ -17,12 +17,23 @@ const failed = (stopReason: string, message: string): ChildOutcome => ({
   failure: { kind: "model", retryable: false, message }
 })
 
-/** The outcome of a prompt that was answered. */
-export const outcomeOfAnswer = (answer: unknown): ChildOutcome => {
+/** The outcome of a prompt that was answered. Some agents cancel their own turn over a tool call that was denied. */
+export const outcomeOfAnswer = (answer: unknown, denial: string | undefined): ChildOutcome => {
   const { stopReason, usage } = readResponse(answer) ?? {}
   const used = usage === undefined ? {} : usageOf(usage)
-  return { ...outcomeOfStop(stopReason), ...(Object.keys(used).length > 0 && { usage: used }) }
+  const outcome =
+    stopReason === "cancelled" && denial !== undefined ? outcomeOfDenial(denial) : outcomeOfStop(stopReason)
+  return { ...outcome, ...(Object.keys(used).length > 0 && { usage: used }) }
 }
+
+const outcomeOfDenial = (denial: string): ChildOutcome => ({
+  stopReason: "error",
+  failure: {
+    kind: "permission",
+    retryable: false,
+    message: `The agent stopped at a tool call that was not permitted: ${denial}`
+  }
+})
 
 const outcomeOfStop = (stopReason: string | undefined): ChildOutcome => {
   switch (stopReason) {

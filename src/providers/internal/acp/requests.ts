@@ -81,7 +81,7 @@ const permission = (desk: Desk, params: unknown): Effect.Effect<Answer> =>
       ),
       ({ answer, outcome }) => {
         emit({ _tag: "Permission", toolCallId, outcome })
-        if (outcome !== "approved") updates.denied(toolCallId)
+        if (outcome !== "approved") updates.denied(toolCallId, outcome)
         return answer
       }
     )

@@ -101,7 +101,7 @@ const ask = (
     return connection
       .call("session/prompt", { sessionId, prompt: blocks }, (exit) => {
         const outcome = Exit.match(exit, {
-          onSuccess: outcomeOfAnswer,
+          onSuccess: (answer) => outcomeOfAnswer(answer, updates.denial),
           onFailure: (cause) => outcomeOfFailure(peer, cause)
         })
         // what the agent still asks is part of how its turn ended, so it is looked at before it is withdrawn

@@ -60,6 +60,8 @@ export class SessionUpdates {
   /** Counts the pieces of text. */
   private said = 0
   private isMuted = false
+  /** What a tool call of the turn was last denied by, if one was. */
+  denial: string | undefined = undefined
 
   constructor(emit: (update: UnstampedUpdate) => void) {
     this.emitTo = emit
@@ -69,6 +71,7 @@ export class SessionUpdates {
     this.turn = new OutputFold()
     this.isMessageOver = true
     this.open.clear()
+    this.denial = undefined
   }
 
   /** Nobody waits for the turn that runs any more: nothing of it is reported until it is over. */
@@ -104,8 +107,9 @@ export class SessionUpdates {
     return { id, name, input }
   }
 
-  denied(id: string): void {
+  denied(id: string, outcome: string): void {
     this.calls.get(id)!.isDenied = true
+    this.denial = outcome
   }
 
   private emit(update: UnstampedUpdate): void {

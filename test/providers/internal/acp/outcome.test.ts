@@ -1,6 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { RpcError } from "../../../../src/providers/internal/acp/connection.ts"
-import { describeError, outcomeOfAnswer, outcomeOfError } from "../../../../src/providers/internal/acp/outcome.ts"
+import {
+  describeError,
+  outcomeOfAnswer as outcomeOf,
+  outcomeOfError
+} from "../../../../src/providers/internal/acp/outcome.ts"
+
+const outcomeOfAnswer = (answer: unknown) => outcomeOf(answer, undefined)
 
 describe("the outcome of a prompt", () => {
   it("follows the stop reason, and an unknown one is an error", () => {
@@ -14,6 +20,15 @@ describe("the outcome of a prompt", () => {
       outcomeOfAnswer({ stopReason: "bored" }).failure?.message,
       'The agent stopped with reason "bored"'
     )
+  })
+
+  it("is a matter of permission if the agent stops at a tool call that was denied, and only then", () => {
+    assert.deepStrictEqual(outcomeOf({ stopReason: "cancelled" }, "no-approver").failure, {
+      kind: "permission",
+      retryable: false,
+      message: "The agent stopped at a tool call that was not permitted: no-approver"
+    })
+    assert.deepStrictEqual(outcomeOf({ stopReason: "end_turn" }, "denied"), { stopReason: "completed" })
   })
 
   it("is an error without a stop reason", () => {

@@ -4,6 +4,7 @@ import type { AcpProvider } from "effect-subagent/providers"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as References from "effect/References"
 import * as Stream from "effect/Stream"
 import * as fs from "node:fs"
 import * as os from "node:os"
@@ -18,7 +19,12 @@ const play = (steps: ReadonlyArray<Step>, options: Partial<AcpProvider.Options> 
     const result = yield* run.result
     const updates = yield* Stream.runCollect(run.updates)
     return { result, said: Content.toText(result.output), updates }
-  }).pipe(Effect.scoped, Effect.provide(stubLayer(behaviour, options)))
+  }).pipe(
+    Effect.scoped,
+    Effect.provide(stubLayer(behaviour, options)),
+    // what is warned of here is meant
+    Effect.provideService(References.MinimumLogLevel, "None")
+  )
 
 const permissions = (updates: Iterable<SubagentUpdate.SubagentUpdate>) =>
   Array.from(updates).flatMap((update) =>
@@ -54,6 +60,24 @@ describe("a permission request", () => {
       assert.strictEqual(said, "selected no")
       assert.deepStrictEqual(permissions(updates), ["call-1 ?", "call-1 no-approver"])
       assert.deepStrictEqual(states(updates), ["pending", "failed"])
+    })
+  )
+
+  it.live("(19) that is denied to an agent that then stops is why the run has failed", () =>
+    Effect.gen(function* () {
+      const { result } = yield* play([
+        ["ask", {}],
+        ["answer", { stopReason: "cancelled" }]
+      ])
+      assert.deepStrictEqual([result.stopReason, result.failure?.kind], ["error", "permission"])
+      const again = yield* play(
+        [
+          ["ask", {}],
+          ["answer", { stopReason: "cancelled" }]
+        ],
+        { permission: "allow" }
+      )
+      assert.deepStrictEqual(again.result.cause, { _tag: "Child" })
     })
   )
 

@@ -172,7 +172,7 @@ describe("the tool calls of a session", () => {
     })
     assert.deepStrictEqual(session.asked({ toolCallId: "t" }), { id: "t", name: "Write", input: 1 })
     assert.deepStrictEqual(session.asked({ toolCallId: "u" }), { id: "u", name: "tool", input: undefined })
-    session.denied("t")
+    session.denied("t", "no-approver")
     session.end(true)
     assert.deepStrictEqual(states(emitted), ["t pending", "t pending", "u pending", "t failed"])
   })
