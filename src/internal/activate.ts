@@ -182,7 +182,11 @@ const send = (
     return Effect.andThen(quiet, () => sendMessage(Object.freeze({ messageId, content: blocks.success }))).pipe(
       // nobody waits for a child that has ended before it took the message in
       Effect.raceFirst(Effect.andThen(Effect.exit(Deferred.await(run.done)), tooLate)),
-      Effect.catchCause((cause) => Effect.fail(errorOf(child.provider, cause))),
+      Effect.catchCause((cause) => {
+        const error = errorOf(child.provider, cause)
+        // the child knows that it is too late, but not by which of its runs it was asked
+        return error.reason._tag === "RunSettled" ? tooLate : Effect.fail(error)
+      }),
       Effect.onError(() => Effect.sync(() => run.log.forgive(messageId))),
       Effect.as(Object.freeze({ messageId, state: "queued" as const }))
     )

@@ -20,6 +20,7 @@ import { Subagents } from "../Subagents.ts"
 import { capabilityCases } from "./internal/capabilityCases.ts"
 import type { Given } from "./internal/harness.ts"
 import * as Harness from "./internal/harness.ts"
+import { lifeCases } from "./internal/lifeCases.ts"
 import { runCases } from "./internal/runCases.ts"
 import type { Case } from "./internal/startCases.ts"
 import { startCases } from "./internal/startCases.ts"
@@ -47,6 +48,10 @@ export interface Prompts {
   readonly submit?: string | undefined
   /** The child submits what that schema refuses, such as `{ "count": 3 }`, as often as it is asked. */
   readonly submitInvalid?: string | undefined
+  /** The child waits for a message, reads it, and answers. Says that its children take messages. */
+  readonly steer?: string | undefined
+  /** The child of an earlier run answers in words. Says that its children can be resumed. */
+  readonly resume?: string | undefined
   /** There is no child: `start` fails. */
   readonly failStart?: string | undefined
 }
@@ -136,7 +141,7 @@ export interface Options<R = never> {
  * @since 0.1.0
  */
 export const suite = <R, E>(name: string, layer: Layer.Layer<Subagents | R, E>, options: Options<R>): void => {
-  const cases = [...startCases, ...runCases, ...capabilityCases].toSorted((a, b) => a.item - b.item)
+  const cases = [...startCases, ...runCases, ...capabilityCases, ...lifeCases].toSorted((a, b) => a.item - b.item)
   const outcomes = new Map<Case, string>()
   const print = options.print === undefined ? Console.log : (table: string) => Effect.sync(() => options.print!(table))
 

@@ -11,20 +11,21 @@
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
-import * as Scope from "effect/Scope"
+import type * as Scope from "effect/Scope"
 import { ask as askApprover } from "../Approvals.ts"
 import type { Capabilities } from "../Capabilities.ts"
+import type { ContentBlock } from "../Content.ts"
 import { text as textBlock } from "../Content.ts"
 import { makeId } from "../internal/id.ts"
 import type { SubagentErrorReason } from "../SubagentError.ts"
 import { fromReason, type SubagentError } from "../SubagentError.ts"
-import type { ChildOutcome, ChildSession, PlacedRequest, SubagentProvider } from "../SubagentProvider.ts"
+import type { ChildMessage, ChildOutcome, PlacedRequest, SubagentProvider } from "../SubagentProvider.ts"
 import type { SubagentStopReason, SubagentUsage } from "../SubagentResult.ts"
 import { Subagents } from "../Subagents.ts"
 import type { UnstampedUpdate } from "../SubagentUpdate.ts"
+import { startSession } from "./internal/scriptedSession.ts"
 
 /**
  * What a step gets to work with.
@@ -34,6 +35,8 @@ import type { UnstampedUpdate } from "../SubagentUpdate.ts"
  */
 export interface Play {
   readonly placed: PlacedRequest
+  /** The next message that was sent to the child, when there is one. It counts as read from here on. */
+  readonly receive: Effect.Effect<ChildMessage>
   /** Sets the structured value that the turn ends with. */
   readonly submit: (structured: unknown) => void
   /** Ends the turn with this, outcome or not: the steps that follow are not played. */
@@ -58,12 +61,21 @@ export interface Phases {
   /** Before there is a session. */
   readonly start?: ReadonlyArray<Step> | undefined
   /**
-   * The turn. If no step ends it, it ends `completed` after the last one.
+   * The first turn. If no step ends it, it ends `completed` after the last one.
    *
    * @default [text("done")]
    */
   readonly turn?: ReadonlyArray<Step> | undefined
-  /** In the turn's finalizer, however the turn ended; also when it was interrupted. */
+  /** Makes a child that can be resumed: its further turns, one script for all, or one for each prompt. */
+  readonly resumed?: ReadonlyArray<Step> | ((prompt: ReadonlyArray<ContentBlock>) => ReadonlyArray<Step>) | undefined
+  /**
+   * Makes a child that takes messages. The `receive` steps of a turn read them; when its last step is over, it takes in
+   * no more, and what it has not read has expired.
+   *
+   * @default false
+   */
+  readonly takesMessages?: boolean | undefined
+  /** In each turn's finalizer, however the turn ended; also when it was interrupted. */
   readonly turnFinalizer?: ReadonlyArray<Step> | undefined
   /** In the session's finalizer: when the run is released, and when a start that got this far comes to nothing. */
   readonly release?: ReadonlyArray<Step> | undefined
@@ -72,7 +84,7 @@ export interface Phases {
 }
 
 /**
- * What one run does: all its phases, or only its turn. An empty turn says `done` and ends.
+ * What one child does: all its phases, or only its turn. An empty turn says `done` and ends.
  *
  * @category models
  * @since 0.1.0
@@ -160,7 +172,14 @@ export const make = (script: Script = [], options: Options = {}): Effect.Effect<
           const run = { placed, moments: [] }
           runs.push(run)
           const played = typeof script === "function" ? script(placed) : script
-          return startOf(placed, isTurn(played) ? { turn: played } : played, run.moments, options)
+          const phases = isTurn(played) ? { turn: played } : played
+          return startSession({
+            placed,
+            phases,
+            moments: run.moments,
+            structured: options.structured,
+            idle: [text("done")]
+          })
         }
       },
       runs: Effect.sync(() => runs.map(({ moments, placed }) => ({ placed, moments: [...moments] })))
@@ -178,68 +197,6 @@ const everything: Capabilities = {
 }
 
 const isTurn = (script: RunScript): script is ReadonlyArray<Step> => Array.isArray(script)
-
-const startOf = Effect.fnUntraced(function* (
-  placed: PlacedRequest,
-  phases: Phases,
-  moments: Array<Moment>,
-  options: Options
-) {
-  const { id, release = [], start = [], turn = [], turnFinalizer = [] } = phases
-  const outcome: { -readonly [K in keyof ChildOutcome]: ChildOutcome[K] } = { stopReason: "completed" }
-  if (placed.output !== undefined && options.structured !== undefined) outcome.structured = options.structured
-  let ended: { readonly outcome: unknown } | undefined
-  const play: Play = {
-    placed,
-    submit: (structured) => {
-      outcome.structured = structured
-    },
-    end: (outcome) => {
-      ended = { outcome }
-    }
-  }
-  const playAll = Effect.fnUntraced(function* (steps: ReadonlyArray<Step>) {
-    for (const step of steps) {
-      if (ended !== undefined) return
-      yield* step(play)
-    }
-  })
-  // a finalizer may not fail; the one of a provider that breaks its contract does
-  const finalizer = (steps: ReadonlyArray<Step>) =>
-    Effect.scoped(Effect.forEach(steps, (step) => step(play), { discard: true })) as Effect.Effect<void>
-
-  const scope = yield* Effect.scope
-  yield* Effect.addFinalizer(() => watched(moments, "release", finalizer(release)))
-  yield* watched(moments, "start", playAll(start))
-  const session: ChildSession = {
-    ...(id === undefined ? undefined : { id }),
-    turn: playAll(turn.length === 0 ? [text("done")] : turn).pipe(
-      // whatever the script ends with: what is no outcome is for the seam to find out
-      Effect.map(() => (ended === undefined ? { ...outcome } : ended.outcome) as ChildOutcome),
-      Effect.ensuring(finalizer(turnFinalizer)),
-      (turn) => watched(moments, "turn", turn),
-      Scope.provide(scope)
-    )
-  }
-  return session
-})
-
-const watched = <A, E, R>(
-  moments: Array<Moment>,
-  what: "start" | "turn" | "release",
-  effect: Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> =>
-  Effect.suspend(() => {
-    moments.push(`${what}-begun`)
-    return effect
-  }).pipe(
-    Effect.onExit((exit) =>
-      Effect.sync(() => {
-        const how = Exit.isSuccess(exit) ? "ended" : Exit.hasInterrupts(exit) ? "interrupted" : "failed"
-        moments.push(`${what}-${how}`)
-      })
-    )
-  )
 
 /**
  * A tool call that a child asks an approval for, or makes.
@@ -372,6 +329,17 @@ const answer = (placed: PlacedRequest, call: ScriptedCall, id: string): Effect.E
  * @since 0.1.0
  */
 export const sleep = (duration: Duration.Input): Step => run(() => Effect.sleep(duration))
+
+/**
+ * Waits for the next message to the child, reads it, and plays what follows from it.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const receive =
+  (answer: (message: ChildMessage) => ReadonlyArray<Step> = () => []): Step =>
+  (play) =>
+    Effect.flatMap(play.receive, (message) => Effect.forEach(answer(message), (step) => step(play), { discard: true }))
 
 /**
  * Waits for ever.

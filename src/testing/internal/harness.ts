@@ -125,6 +125,8 @@ export type PromptKind =
   | "ask"
   | "submit"
   | "submitInvalid"
+  | "steer"
+  | "resume"
   | "failStart"
 
 /** What the suite was given, as the cases see it. */
