@@ -1,6 +1,7 @@
 /** What a runtime asks for, by its toolkit. */
-import type { CurrentAgent } from "effect-subagent"
-import { AgentRuntime } from "effect-subagent/agent"
+import type { CurrentAgent, SubagentError, Subagents } from "effect-subagent"
+import { AgentModels, AgentRuntime } from "effect-subagent/agent"
+import { ForkProvider } from "effect-subagent/providers"
 import type * as LanguageModel from "effect/ai/LanguageModel"
 import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
@@ -35,3 +36,17 @@ expectTypeOf(AgentRuntime.layer({ toolkit: bound, maxTurns: 3 })).toEqualTypeOf<
 AgentRuntime.layer({ toolkit: { tools: {} } })
 // @ts-expect-error: a misspelt option
 AgentRuntime.layer({ maxTurn: 3 })
+
+/** Models of several kinds: what each of them may fail with and needs is kept. */
+declare const fast: Layer.Layer<LanguageModel.LanguageModel, "no key", Lamp>
+declare const deep: Layer.Layer<LanguageModel.LanguageModel, "no host">
+expectTypeOf(AgentModels.layer({ fast, deep })).toEqualTypeOf<
+  Layer.Layer<AgentModels.AgentModels, "no key" | "no host", Lamp>
+>()
+declare const Lights: Layer.Layer<Lamp>
+// @ts-expect-error: a layer that gives no model
+AgentModels.layer({ fast: Lights })
+
+expectTypeOf(ForkProvider.layer()).toEqualTypeOf<
+  Layer.Layer<never, SubagentError.SubagentError, Subagents.Subagents | AgentRuntime.AgentRuntime>
+>()
