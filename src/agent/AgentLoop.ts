@@ -8,6 +8,7 @@
  *
  * @since 0.1.0
  */
+import type * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import type * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
@@ -15,6 +16,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Result from "effect/Result"
+import type * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import type { Concurrency } from "effect/Types"
 import type { Capabilities } from "../Capabilities.ts"
@@ -24,7 +26,8 @@ import { AgentModels } from "./AgentModels.ts"
 import type { AgentHandle, AgentRuntime, AgentSpec } from "./AgentRuntime.ts"
 import { AvailableTo } from "./AvailableTo.ts"
 import type { Loop, LoopAgent } from "./internal/loopAgent.ts"
-import { makeAgent, turnOf } from "./internal/loopAgent.ts"
+import { makeAgent, steer, turnOf } from "./internal/loopAgent.ts"
+import { defaultRetry, forTransient } from "./internal/modelCall.ts"
 import type { Models } from "./internal/models.ts"
 import { modelOf } from "./internal/models.ts"
 import { messagesOf, seedOf } from "./internal/seed.ts"
@@ -91,6 +94,14 @@ export interface Options<Tools extends Record<string, Tool.Any> = {}, E = never,
    * @default 2
    */
   readonly repairs?: number | undefined
+  /**
+   * When a model call that has failed is tried again, with the same conversation. It is asked only about errors that are
+   * marked retryable, and waits at least as long as they say. What it gives up on ends the turn as `error`, and the agent
+   * can go on from there with its next turn. Attempts do not count as `maxTurns`; `Schedule.recurs(0)` makes none.
+   *
+   * @default three more attempts, after about 1, 2 and 4 seconds
+   */
+  readonly retry?: Schedule.Schedule<unknown, AiError.AiError> | undefined
 }
 
 const capabilities: Capabilities = Object.freeze({
@@ -127,7 +138,8 @@ export const make = <Tools extends Record<string, Tool.Any> = {}, E = never, R =
       systemPrompt: options.systemPrompt ?? "",
       streaming: options.streaming ?? false,
       concurrency: options.concurrency ?? "unbounded",
-      repairs: options.repairs ?? 2
+      repairs: options.repairs ?? 2,
+      retry: forTransient(options.retry ?? defaultRetry)
     }
     const models: Models = {
       unnamed: Context.get(context, LanguageModel.LanguageModel),
@@ -183,6 +195,9 @@ const open = Effect.fnUntraced(function* (loop: Loop, models: Models, agents: Ma
       if (agents.get(id) === agent) agents.delete(id)
     })
   )
-  const handle: AgentHandle = { turn: (prompt) => turnOf(agent, prompt) }
+  const handle: AgentHandle = {
+    turn: (prompt) => turnOf(agent, prompt),
+    steer: (message) => steer(agent, message)
+  }
   return handle
 })

@@ -18,7 +18,15 @@ import type { Agent, AgentOptions } from "../Agent.ts"
 import type { Capabilities } from "../Capabilities.ts"
 import type { ContentBlock } from "../Content.ts"
 import type { SubagentError } from "../SubagentError.ts"
-import type { ChildOutcome, Lineage, OutputSpec, Policy, PromiseAnswer, PromiseCall } from "../SubagentProvider.ts"
+import type {
+  ChildMessage,
+  ChildOutcome,
+  Lineage,
+  OutputSpec,
+  Policy,
+  PromiseAnswer,
+  PromiseCall
+} from "../SubagentProvider.ts"
 import type { CheckedRequest } from "../SubagentRequest.ts"
 import type { UnstampedUpdate } from "../SubagentUpdate.ts"
 import type { Options, ToolServices } from "./AgentLoop.ts"
@@ -84,6 +92,12 @@ export interface AgentHandle {
    * history. Interrupting a turn stops it and whatever it was doing.
    */
   readonly turn: (prompt: ReadonlyArray<ContentBlock>) => Effect.Effect<ChildOutcome, SubagentError>
+  /**
+   * Takes a message in for the turn at work, in the order of the calls. The agent reads it before its next model call, and
+   * a `Receipt` of `consumed` is reported then. Fails with `RunSettled` if there is no turn at work, or if it has decided to
+   * end. A runtime whose agents take no messages leaves it out.
+   */
+  readonly steer?: (message: ChildMessage) => Effect.Effect<void, SubagentError>
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Opens an agent on a scripted model, and keeps what it reports. */
 import { Agent, Content, type SubagentUpdate } from "effect-subagent"
-import { AgentRuntime } from "effect-subagent/agent"
+import { type AgentLoop, AgentRuntime } from "effect-subagent/agent"
 import { ScriptedModel } from "effect-subagent/testing"
 import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
@@ -26,7 +26,7 @@ type Runtime = AgentRuntime.AgentRuntime | ScriptedModel.ScriptedModel
 /** A runtime with these two tools. */
 export const calculator = (
   script: ScriptedModel.Script,
-  options: { readonly maxTurns?: number; readonly streaming?: boolean; readonly concurrency?: number } = {}
+  options: Pick<AgentLoop.Options, "maxTurns" | "streaming" | "concurrency" | "retry"> = {}
 ): Layer.Layer<Runtime> =>
   AgentRuntime.layer({ toolkit: kit, ...options }).pipe(
     Layer.provide(handlers),
@@ -53,6 +53,7 @@ export const open = Effect.fnUntraced(function* (
     updates,
     turn: (prompt: string) => handle.turn([Content.text(prompt)]),
     prompt: handle.turn,
+    steer: (messageId: string, text = messageId) => handle.steer!({ messageId, content: [Content.text(text)] }),
     calls: Context.get(context, ScriptedModel.ScriptedModel).calls
   }
 })

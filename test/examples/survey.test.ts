@@ -244,12 +244,12 @@ describe("a survey", () => {
   it.effect("in which one child fails has the parts of the others, and says what is missing", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder({ "bad/a": "x", "good/b": "x", c: "x" })
-      const overloaded = new AiError.AiError({
+      const refused = new AiError.AiError({
         module: "Test",
         method: "generateText",
-        reason: new AiError.RateLimitError({})
+        reason: new AiError.AuthenticationError({ kind: "ExpiredKey" })
       })
-      const { report, runs } = yield* ask(folder, modelBut("bad", Effect.fail(overloaded)))
+      const { report, runs } = yield* ask(folder, modelBut("bad", Effect.fail(refused)))
       assert.deepStrictEqual(
         report.parts.map(({ files, name }) => [name, files.map(({ path }) => path)]),
         [
@@ -263,7 +263,7 @@ describe("a survey", () => {
       assert.deepStrictEqual(others, [])
       const ends = Object.fromEntries(runs.map(({ end, label }) => [label, end]))
       assert.deepStrictEqual(ends["good/"], { stopReason: "completed" })
-      assert.deepInclude(ends["bad/"]?.failure, { kind: "model", retryable: true, status: 429 })
+      assert.deepInclude(ends["bad/"]?.failure, { kind: "model", retryable: false, status: 401 })
     })
   )
 

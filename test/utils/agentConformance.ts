@@ -7,6 +7,7 @@ import * as Toolkit from "effect/ai/Toolkit"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 
 /** How many tools are at work. */
@@ -15,12 +16,14 @@ export class AtWork extends Context.Service<AtWork, { count: number }>()("test/A
 const kit = Toolkit.make(
   Tool.make("look", { success: Schema.String }),
   Tool.make("wait"),
+  Tool.make("pause"),
   Tool.make("remove", { success: Schema.String, needsApproval: true })
 )
 
 const handlers = kit.toLayer(
   Effect.map(Effect.service(AtWork), (atWork) => ({
     look: () => Effect.succeed("seen"),
+    pause: () => Effect.sleep("5 millis"),
     remove: () => Effect.succeed("gone"),
     wait: () =>
       Effect.acquireUseRelease(
@@ -40,6 +43,7 @@ const steps: { readonly [prompt: string]: ScriptedModel.Step } = {
   hang: { toolCalls: call("wait") },
   stream: { text: "so far", toolCalls: call("wait") },
   fail: { fail: new AiError.RateLimitError({}) },
+  listen: { toolCalls: call("pause") },
   look: { text: "let me look", toolCalls: call("look") },
   remove: { text: "let me tidy up", toolCalls: call("remove") },
   submit: { toolCalls: call("submit_result", { count: "3" }) },
@@ -52,13 +56,14 @@ const rule: ScriptedModel.Rule = ({ prompt, toolResults }) => {
     role === "user" ? content.flatMap((part) => (part.type === "text" ? [part.text] : [])) : []
   )
   const step = steps[texts.findLast((text) => text in steps) ?? "go"]!
+  if (step === steps["listen"]) return texts.at(-1) === "listen" ? step : answer
   const isSubmitting = step.toolCalls?.[0]?.name === "submit_result"
   return toolResults.length === 0 || isSubmitting ? step : answer
 }
 
 /** The runtime, with one model beside that has a name. */
 export const runtime = (options: { readonly streaming: boolean }): Layer.Layer<AgentRuntime.AgentRuntime | AtWork> =>
-  AgentRuntime.layer({ toolkit: kit, ...options }).pipe(
+  AgentRuntime.layer({ toolkit: kit, retry: Schedule.recurs(1), ...options }).pipe(
     Layer.provide(handlers),
     Layer.provide([ScriptedModel.layer(rule), AgentModels.layer({ other: ScriptedModel.layer(rule) })]),
     Layer.provideMerge(
@@ -79,7 +84,9 @@ export const conformance = {
     callTool: "look",
     ask: "remove",
     submit: "submit",
-    submitInvalid: "submit wrongly"
+    submitInvalid: "submit wrongly",
+    steer: "listen",
+    resume: "go"
   },
   capabilities: {
     outputSchema: true,

@@ -3,7 +3,6 @@
  *
  * @since 0.1.0
  */
-import type * as AiError from "effect/ai/AiError"
 import type * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
 import * as Context from "effect/Context"
@@ -12,23 +11,23 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Random from "effect/Random"
 import * as Scope from "effect/Scope"
-import * as Stream from "effect/Stream"
 import type { Concurrency } from "effect/Types"
 import type { Agent } from "../../Agent.ts"
 import type { ContentBlock } from "../../Content.ts"
 import { CurrentAgent } from "../../CurrentAgent.ts"
 import { makeId } from "../../internal/id.ts"
-import type { SubagentError } from "../../SubagentError.ts"
-import type { ChildOutcome, Policy } from "../../SubagentProvider.ts"
+import { fromReason, RunSettled, type SubagentError } from "../../SubagentError.ts"
+import type { ChildMessage, ChildOutcome, Policy } from "../../SubagentProvider.ts"
 import type { SchemaSpec } from "../../SubagentRequest.ts"
 import { allowsTool } from "../../SubagentRequest.ts"
 import type { SubagentUsage } from "../../SubagentResult.ts"
 import type { AgentSpec } from "../AgentRuntime.ts"
 import { systemMessages, toolMessages, userMessage, withSystem } from "./history.ts"
+import type { RetrySchedule } from "./modelCall.ts"
+import { callModel, reporting } from "./modelCall.ts"
 import { outcomeOfCap, outcomeOfCause, outcomeOfError, outcomeOfReply, sumOf } from "./outcome.ts"
 import { permit } from "./permission.ts"
 import type { Reply, ToolCall } from "./reply.ts"
-import { ReplyFold } from "./reply.ts"
 import type { SubmitTool } from "./submission.ts"
 import { Submission } from "./submission.ts"
 import { listed } from "./toolNames.ts"
@@ -47,6 +46,7 @@ export interface Loop {
   readonly streaming: boolean
   readonly concurrency: Concurrency
   readonly repairs: number
+  readonly retry: RetrySchedule
 }
 
 /** What an agent is made from, looked up. */
@@ -66,10 +66,13 @@ export interface LoopAgent {
   readonly model: LanguageModel.LanguageModel
   readonly submitTool: SubmitTool | undefined
   readonly toolChoice: LanguageModel.ToolChoice<string>
+  readonly retry: RetrySchedule
   /** Every tool call in it has its result: replaced whole, step by step. */
   history: ReadonlyArray<Prompt.Message>
   /** The history as it was when the last turn ended; empty if there was none. */
   ended: ReadonlyArray<Prompt.Message>
+  /** What was sent to the turn at work and is not in the history yet. Without an inbox, nothing is taken in. */
+  inbox: Array<{ readonly messageId: string; readonly message: Prompt.UserMessage }> | undefined
   /** Made for the first tool that is called. */
   caller: Caller | undefined
   /** Over when the turn at work is. */
@@ -88,8 +91,10 @@ export const makeAgent = (loop: Loop, spec: AgentSpec, scope: Scope.Scope, parts
     model,
     submitTool,
     toolChoice: toolChoiceOf(loop, spec, submitTool),
+    retry: reporting(loop.retry, spec.emit),
     history: isKnown ? memory : systemMessages(spec.options.systemPrompt ?? loop.systemPrompt),
     ended: isKnown ? memory : [],
+    inbox: undefined,
     caller: undefined,
     atWork: undefined
   }
@@ -98,6 +103,15 @@ export const makeAgent = (loop: Loop, spec: AgentSpec, scope: Scope.Scope, parts
 /** A prompt for an agent, and its answer. */
 export const turnOf = (agent: LoopAgent, prompt: ReadonlyArray<ContentBlock>): Effect.Effect<ChildOutcome> =>
   inTurn(agent, runTurn(agent, prompt))
+
+/** Takes a message in for the turn at work. Fails with `RunSettled` if there is none, or if it has decided to end. */
+export const steer = (agent: LoopAgent, { content, messageId }: ChildMessage): Effect.Effect<void, SubagentError> =>
+  Effect.suspend(() => {
+    const { agent: self, lineage } = agent.spec
+    if (agent.inbox === undefined) return Effect.fail(fromReason(new RunSettled({ runId: lineage?.runId ?? self.id })))
+    agent.inbox.push({ messageId, message: userMessage(content) })
+    return Effect.void
+  })
 
 /**
  * Every agent gives its model the same toolkit, for a model keeps one decoder; one that may not use all of it has the
@@ -124,11 +138,13 @@ const inTurn = <A>(agent: LoopAgent, turn: Effect.Effect<A>): Effect.Effect<A> =
     const begin: Effect.Effect<A> = Effect.suspend(() => {
       if (agent.atWork !== undefined) return Effect.flatMap(Deferred.await(agent.atWork), () => begin)
       agent.atWork = over
+      agent.inbox = []
       return turn
     })
     return Effect.onExit(begin, () => {
       if (agent.atWork !== over) return Effect.void
       agent.atWork = undefined
+      agent.inbox = undefined
       agent.ended = agent.history
       return Deferred.succeed(over, undefined)
     })
@@ -148,13 +164,27 @@ const runTurn = Effect.fnUntraced(function* (agent: LoopAgent, prompt: ReadonlyA
   const random = yield* Effect.service(Random.Random)
   const freshId = () => makeId(random)
   let usage: SubagentUsage = {}
-  const ended = (outcome: ChildOutcome): ChildOutcome => (isEmpty(usage) ? outcome : { ...outcome, usage })
+  /** From here on no message is taken in: nothing comes between this and the decision to end. */
+  const ended = (outcome: ChildOutcome): ChildOutcome => {
+    agent.inbox = undefined
+    return isEmpty(usage) ? outcome : { ...outcome, usage }
+  }
+  const call = callModel({
+    model: agent.model,
+    kit: agent.submitTool?.kit ?? loop.kit,
+    toolChoice: agent.toolChoice,
+    streaming: loop.streaming,
+    retry: agent.retry,
+    messages: () => takeIn(agent),
+    emit: spec.emit,
+    freshId
+  })
 
   const submission = agent.submitTool && spec.output && new Submission(agent.submitTool, spec.output, loop.repairs)
   // it stays there if the turn ends badly, so that the next prompt can refer to it
   agent.history = [...agent.history, submission ? userMessage(prompt, submission.instruction) : userMessage(prompt)]
   for (let calls = 1; ; calls++) {
-    const called = yield* Effect.exit(Effect.suspend(() => callModel(agent, freshId)))
+    const called = yield* Effect.exit(call)
     if (Exit.isFailure(called)) return ended(outcomeOfCause(called.cause))
     const reply = called.value
     if (!isEmpty(reply.usage)) {
@@ -178,7 +208,10 @@ const runTurn = Effect.fnUntraced(function* (agent: LoopAgent, prompt: ReadonlyA
         reply,
         reply.calls.map((call) => answered(agent, leftOut(call, unanswered)))
       )
-      if (submission !== undefined && outcome.stopReason === "completed") {
+      if (outcome.stopReason === "completed" && agent.inbox!.length > 0 && !isCapped) {
+        // what was sent meanwhile is more to do
+        outcome = undefined
+      } else if (submission !== undefined && outcome.stopReason === "completed") {
         outcome = submission.end()
         if (outcome === undefined) agent.history = [...agent.history, submission.reminder]
       }
@@ -188,27 +221,12 @@ const runTurn = Effect.fnUntraced(function* (agent: LoopAgent, prompt: ReadonlyA
   }
 })
 
-/** One model call: what the model says is reported while it comes, or when it has come. */
-const callModel = (
-  { history, loop, model, spec, submitTool, toolChoice }: LoopAgent,
-  freshId: () => string
-): Effect.Effect<Reply, AiError.AiError> => {
-  const request = {
-    prompt: Prompt.fromMessages(history),
-    toolkit: submitTool === undefined ? loop.kit : submitTool.kit,
-    toolChoice,
-    disableToolCallResolution: true,
-    toolCallValidation: "deferred"
-  } as const
-  return loop.streaming
-    ? Effect.suspend(() => {
-        const fold = new ReplyFold(spec.emit, freshId)
-        return Effect.map(
-          Stream.runForEachArray(model.streamText(request), (parts) => Effect.sync(() => fold.add(parts))),
-          () => fold.end()
-        )
-      })
-    : Effect.map(model.generateText(request), ({ content }) => new ReplyFold(spec.emit, freshId).add(content).end())
+/** The conversation as the next model call gets it: with what was sent since the last one, in the order of sending. */
+const takeIn = (agent: LoopAgent): ReadonlyArray<Prompt.Message> => {
+  const messages = agent.inbox!.splice(0)
+  if (messages.length > 0) agent.history = [...agent.history, ...messages.map(({ message }) => message)]
+  for (const { messageId } of messages) agent.spec.emit({ _tag: "Receipt", messageId, state: "consumed" })
+  return agent.history
 }
 
 const answer = (agent: LoopAgent, call: ToolCall, submission: Submission | undefined): Effect.Effect<ToolResult> =>

@@ -66,6 +66,14 @@ export class ReplyFold {
     }
   }
 
+  /** There will be no reply: no tool call that it has announced stays open. */
+  abandon(): void {
+    const output = "The model call broke off"
+    for (const id of [...this.executing, ...this.calls.map((call) => call.id)]) {
+      this.emit({ _tag: "ToolCall", id, status: "failed", output })
+    }
+  }
+
   private addPart(part: Response.AnyPart): void {
     switch (part.type) {
       case "text":

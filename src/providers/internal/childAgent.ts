@@ -28,6 +28,10 @@ export const openChild = (
       ...(output && { output }),
       ...(seed !== undefined && { seed })
     }),
-    (agent) => ({ turn: agent.turn(prompt) })
+    (agent) => ({
+      turn: agent.turn(prompt),
+      resumeTurn: (prompt) => agent.turn(prompt),
+      ...(agent.steer !== undefined && { sendMessage: (message) => agent.steer!(message) })
+    })
   )
 }

@@ -14,6 +14,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
+import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { TestClock } from "effect/testing"
 import { calculator, filtered, open, outline, resultsOf } from "../harness.ts"
@@ -384,7 +385,10 @@ describe("the end of a turn", () => {
       Effect.gen(function* () {
         const fail = new AiError.RateLimitError({ retryAfter: Duration.seconds(7) })
         const agent = yield* open(
-          calculator([{ toolCalls: [add(1, 2)], usage: { input: 1 } }, { fail }, { text: "3" }], { streaming })
+          calculator([{ toolCalls: [add(1, 2)], usage: { input: 1 } }, { fail }, { text: "3" }], {
+            streaming,
+            retry: Schedule.recurs(0)
+          })
         )
         assert.deepStrictEqual(yield* agent.turn("1 + 2?"), {
           stopReason: "error",
@@ -607,7 +611,11 @@ describe("the history", () => {
           ...(ending === "die" ? { die: "broken" } : undefined)
         }))
         const agent = yield* open(
-          calculator(({ index }) => steps[index] ?? { text: "done" }, { streaming, maxTurns: 3 })
+          calculator(({ index }) => steps[index] ?? { text: "done" }, {
+            streaming,
+            maxTurns: 3,
+            retry: Schedule.recurs(1)
+          })
         )
         for (let turn = 0; turn <= replies.length; turn++) {
           const { failure, stopReason } = yield* agent.turn("go on")
