@@ -6,6 +6,7 @@ export const modules: ReadonlyArray<ReadonlyArray<string>> = [
     "Agent",
     "Capabilities",
     "Content",
+    "ResumeToken",
     "SubagentError",
     "SubagentEvent",
     "SubagentRequest",
@@ -14,13 +15,15 @@ export const modules: ReadonlyArray<ReadonlyArray<string>> = [
     "internal/checkOptions",
     "internal/checkProvider",
     "internal/describe",
+    "internal/effectOf",
     "internal/fanOut",
     "internal/id",
     "internal/issues",
     "internal/nonBlank",
     "internal/outputFold",
     "internal/readAgent",
-    "internal/readRequest"
+    "internal/readRequest",
+    "internal/readResume"
   ],
   [
     "Approvals",

@@ -10,8 +10,11 @@
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import { describeCause } from "./internal/describe.ts"
+import { effectOf } from "./internal/effectOf.ts"
 import type { Lineage } from "./SubagentProvider.ts"
 
 /**
@@ -84,18 +87,24 @@ export const ask = (request: ApprovalRequest): Effect.Effect<ApprovalOutcome> =>
   )
 
 const askOf = (approver: Approver, request: ApprovalRequest): Effect.Effect<ApprovalOutcome> =>
-  Effect.suspend(() => Effect.timeoutOption(approver.decide(request), approver.timeout ?? Duration.minutes(10))).pipe(
-    Effect.map(
-      Option.match({
-        onNone: (): ApprovalOutcome => "timed-out",
-        onSome: (decision): ApprovalOutcome => (decision === "approved" ? "approved" : "denied")
-      })
-    ),
-    // also one that interrupts itself: whoever asks has not been interrupted if this is reached
-    Effect.catchCause((cause) =>
-      Effect.as(
-        Effect.logWarning(`An approver failed; the tool call is denied: ${describeCause(cause)}`),
-        "approver-failed" as const
+  Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function* () {
+      // detached: an approver that can't be interrupted must not keep whoever asks past its timeout
+      const deciding = yield* Effect.forkDetach(
+        Effect.suspend(() => effectOf(approver.decide(request))),
+        { startImmediately: true }
       )
-    )
+      const decided = yield* restore(
+        Effect.suspend(() => Effect.timeoutOption(Fiber.await(deciding), approver.timeout ?? Duration.minutes(10)))
+      ).pipe(
+        Effect.catchDefect((defect) => Effect.succeed(Option.some(Exit.die(defect)))),
+        Effect.onExit(() => Effect.sync(() => deciding.interruptUnsafe()))
+      )
+      if (Option.isNone(decided)) return "timed-out"
+      const exit = decided.value
+      if (Exit.isSuccess(exit) && (exit.value === "approved" || exit.value === "denied")) return exit.value
+      const why = Exit.isSuccess(exit) ? "it decided neither way" : describeCause(exit.cause)
+      yield* Effect.logWarning(`An approver failed; the tool call is denied: ${why}`)
+      return "approver-failed"
+    })
   )

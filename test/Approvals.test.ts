@@ -61,7 +61,7 @@ describe("Approvals.ask (19)", () => {
           assert.match(messages[0]!, /^Warn An approver failed; the tool call is denied/)
         }
         for (const answer of ["yes", true, undefined, { approved: true }]) {
-          assert.notStrictEqual(yield* askOf(() => Effect.succeed(answer as never)), "approved")
+          assert.strictEqual(yield* askOf(() => Effect.succeed(answer as never)), "approver-failed")
         }
       })
   )
@@ -81,6 +81,28 @@ describe("Approvals.ask (19)", () => {
         assert.strictEqual(yield* Fiber.join(asking), "timed-out")
         assert.isTrue(withdrawn)
       }
+    })
+  )
+
+  it.effect("ends with the timeout also if the approver can't be interrupted", () =>
+    Effect.gen(function* () {
+      const asking = yield* Effect.forkChild(askOf(() => Effect.uninterruptible(Effect.never), "5 seconds"))
+      yield* TestClock.adjust("5 seconds")
+      assert.strictEqual(yield* Fiber.join(asking), "timed-out")
+    })
+  )
+
+  it.effect("handles the rejection of an approver that is an async function", () =>
+    Effect.gen(function* () {
+      const rejections: Array<unknown> = []
+      const listener = (reason: unknown) => rejections.push(reason)
+      process.on("unhandledRejection", listener)
+      const decide = (() => Promise.reject(new Error("async"))) as unknown as Approvals.Approver["decide"]
+      assert.strictEqual(yield* askOf(decide), "approver-failed")
+      // rejections that nobody handles are reported once the microtasks are done
+      yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      process.off("unhandledRejection", listener)
+      assert.deepStrictEqual(rejections, [])
     })
   )
 

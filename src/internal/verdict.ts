@@ -13,6 +13,7 @@ import type { ChildOutcome, OutputSpec } from "../SubagentProvider.ts"
 import type { AbortCause, SubagentFailure, SubagentResult } from "../SubagentResult.ts"
 import { bound, describeCause } from "./describe.ts"
 import type { OutputFold } from "./outputFold.ts"
+import { frozen } from "./updateLog.ts"
 
 /** The terminal cell of a run: a result, or the error that stands in for one. */
 export type Verdict = Exit.Exit<SubagentResult, SubagentError>
@@ -36,12 +37,29 @@ const result = (fold: OutputFold, fields: Omit<SubagentResult, "output">): Subag
     ...rest,
     ...(failure && { failure: bounded(failure) }),
     ...(diagnostic !== undefined && { diagnostic: bound(diagnostic) }),
-    ...(usage && { usage: Object.freeze({ ...usage }) })
+    ...(usage && { usage: frozen(usage) })
   })
 }
 
 const bounded = (failure: SubagentFailure): SubagentFailure =>
-  Object.freeze({ ...failure, ...(failure.message !== undefined && { message: bound(failure.message) }) })
+  frozen({ ...failure, ...(failure.message !== undefined && { message: bound(failure.message) }) })
+
+/** Whether all that is read of an outcome is what it should be. */
+const isOutcome = (outcome: unknown): outcome is ChildOutcome => {
+  if (!Predicate.isObject(outcome)) return false
+  const { diagnostic, failure, stopReason, usage } = outcome
+  return (
+    Predicate.isString(stopReason) &&
+    stopReason.trim() !== "" &&
+    (diagnostic === undefined || Predicate.isString(diagnostic)) &&
+    (usage === undefined || Predicate.isObject(usage)) &&
+    (failure === undefined ||
+      (Predicate.isObject(failure) &&
+        Predicate.isString(failure["kind"]) &&
+        Predicate.isBoolean(failure["retryable"]) &&
+        (failure["message"] === undefined || Predicate.isString(failure["message"]))))
+  )
+}
 
 /** The verdict on a run that somebody's will ended, with what the child had said so far. */
 export const aborted = (fold: OutputFold, cause: AbortCause): SubagentResult =>
@@ -57,7 +75,7 @@ export const judge = (
   fold: OutputFold,
   output: OutputSpec | undefined
 ): Effect.Effect<SubagentResult, SubagentError> => {
-  if (!Predicate.isObject(outcome) || !Predicate.isString(outcome.stopReason) || outcome.stopReason.trim() === "") {
+  if (!isOutcome(outcome)) {
     return Effect.fail(fault(provider, "its turn ended with something that is not an outcome"))
   }
   const { diagnostic, stopReason, usage } = outcome

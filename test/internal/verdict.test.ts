@@ -74,13 +74,42 @@ describe("judge", () => {
 
   it.effect("refuses an outcome that is none (8)", () =>
     Effect.gen(function* () {
-      for (const outcome of [undefined, null, "completed", [], {}, { stopReason: 1 }, { stopReason: " " }]) {
+      const ended = (fields: object) => ({ stopReason: "error", ...fields })
+      for (const outcome of [
+        undefined,
+        null,
+        "completed",
+        [],
+        {},
+        { stopReason: 1 },
+        { stopReason: " " },
+        ended({ usage: "many" }),
+        ended({ diagnostic: {} }),
+        ended({ diagnostic: null }),
+        ended({ failure: "bad" }),
+        ended({ failure: { retryable: false } }),
+        ended({ failure: { kind: "model" } }),
+        ended({ failure: { kind: "model", retryable: false, message: 1 } })
+      ]) {
         const error = yield* Effect.flip(outcomeOf(outcome as object))
         assert.deepInclude(error.reason, {
           _tag: "ProviderFault",
           detail: "its turn ended with something that is not an outcome"
         })
       }
+    })
+  )
+
+  it.effect("gives nobody a part of it to change (17)", () =>
+    Effect.gen(function* () {
+      const failure = { kind: "model", retryable: false, details: { tries: [1] } }
+      const usage = { input: 1, parts: { cached: 1 } }
+      const result = yield* outcomeOf({ stopReason: "error", failure, usage })
+      failure.details.tries.push(2)
+      usage.parts.cached = 2
+      assert.deepStrictEqual<unknown>(result.failure, { kind: "model", retryable: false, details: { tries: [1] } })
+      assert.deepStrictEqual<unknown>(result.usage, { input: 1, parts: { cached: 1 } })
+      assert.isTrue(Object.isFrozen((result.failure as unknown as typeof failure).details.tries))
     })
   )
 

@@ -1,0 +1,30 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { effectOf } from "../../src/internal/effectOf.ts"
+
+describe("what a function of a host's gave, where an effect is due", () => {
+  it.effect("is the effect, if it is one", () =>
+    Effect.gen(function* () {
+      const effect = Effect.succeed(1)
+      assert.strictEqual(effectOf(effect), effect)
+      assert.strictEqual(yield* effectOf(effect), 1)
+    })
+  )
+
+  it.effect("is else a defect, and the rejection of a promise is handled", () =>
+    Effect.gen(function* () {
+      let handled = false
+      const rejecting = {
+        then: (_: unknown, onRejected?: (reason: unknown) => void) => {
+          handled = onRejected !== undefined
+          onRejected?.("no")
+        }
+      }
+      for (const given of [undefined, 1, () => {}, Promise.resolve(1), rejecting]) {
+        const defect = yield* Effect.flip(Effect.catchDefect(effectOf(given as never), Effect.fail))
+        assert.strictEqual(defect, "it gave something that is not an effect")
+      }
+      assert.isTrue(handled)
+    })
+  )
+})
