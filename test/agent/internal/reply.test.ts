@@ -93,4 +93,35 @@ describe("a reply", () => {
     })
     assert.deepStrictEqual(folded(result).updates, [])
   })
+
+  it("that will not come reports every tool call it has announced as failed, if that had no result", () => {
+    const updates: Array<SubagentUpdate.UnstampedUpdate> = []
+    const call = (id: string, providerExecuted: boolean) =>
+      makePart("tool-call", { id, name: "look", params: {}, providerExecuted })
+    const result = makePart("tool-result", {
+      id: "2",
+      name: "look",
+      isFailure: false,
+      result: "a hill",
+      encodedResult: "a hill",
+      providerExecuted: true,
+      preliminary: false
+    })
+    const fold = new ReplyFold(
+      (update) => updates.push(update),
+      () => "id"
+    )
+    fold.add([call("1", false), call("2", true), call("3", true), result]).abandon()
+    assert.deepStrictEqual(
+      updates.flatMap((update) => (update._tag === "ToolCall" ? [[update.id, update.status]] : [])),
+      [
+        ["1", "pending"],
+        ["2", "running"],
+        ["3", "running"],
+        ["2", "completed"],
+        ["3", "failed"],
+        ["1", "failed"]
+      ]
+    )
+  })
 })
