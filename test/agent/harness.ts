@@ -53,7 +53,8 @@ export const open = Effect.fnUntraced(function* (
     updates,
     turn: (prompt: string) => handle.turn([Content.text(prompt)]),
     prompt: handle.turn,
-    steer: (messageId: string, text = messageId) => handle.steer!({ messageId, content: [Content.text(text)] }),
+    send: handle.steer!,
+    steer: (text: string) => handle.steer!({ messageId: text, content: [Content.text(text)] }),
     calls: Context.get(context, ScriptedModel.ScriptedModel).calls
   }
 })
