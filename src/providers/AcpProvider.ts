@@ -78,6 +78,13 @@ export interface Timeouts {
    */
   readonly start?: Duration.Input | undefined
   /**
+   * For a sign of life in a turn: an update or a request, while nobody is being asked for a permission. Then the run
+   * has failed, as `timeout`.
+   *
+   * @default none
+   */
+  readonly idle?: Duration.Input | undefined
+  /**
    * For the end of a turn that was cancelled, while its run is not released. Then the process is ended.
    *
    * @default "10 seconds"
@@ -170,6 +177,7 @@ export const make = (
       permission,
       timeouts: {
         start: Duration.fromInputUnsafe(timeouts.start ?? "60 seconds"),
+        idle: Duration.fromInputUnsafe(timeouts.idle ?? Duration.infinity),
         cancel: Duration.fromInputUnsafe(timeouts.cancel ?? "10 seconds"),
         close: Duration.fromInputUnsafe(timeouts.close ?? "2 seconds")
       }

@@ -31,7 +31,7 @@ export interface Settings extends Options {
   readonly permission: "ask" | "deny" | "allow"
   readonly mcpServers: ReadonlyArray<McpServer>
   readonly maxMessageBytes: number
-  readonly timeouts: { readonly [K in "start" | "cancel" | "close"]: Duration.Duration }
+  readonly timeouts: { readonly [K in "start" | "idle" | "cancel" | "close"]: Duration.Duration }
 }
 
 const readNotification = reader(SessionNotification)
@@ -61,6 +61,10 @@ export interface Peer {
   readonly updates: SessionUpdates
   /** Names the session: what came early is delivered, and what is for others is not. */
   readonly isFor: (sessionId: string) => void
+  /** Counts the signs of life. */
+  heard: number
+  /** How many permissions are being decided on. */
+  asking: number
   /** Done when the turn that runs is over or to be; none, if none runs. */
   stopping: Deferred.Deferred<void> | undefined
   /** Who is asked on behalf of the run whose turn runs. */
@@ -93,12 +97,16 @@ export const reach: (
       maxLineBytes: settings.maxMessageBytes,
       onNoise: process.note,
       onNotification: (method, params) => {
+        peer.heard++
         const notification = method === "session/update" ? readNotification(params) : undefined
         if (notification === undefined) return
         if (sessionId !== undefined) take(notification)
         else if (early.length < maxEarlyUpdates) early.push(notification)
       },
-      onRequest: (method, params) => handlerOf(desk, method, params)
+      onRequest: (method, params) => {
+        peer.heard++
+        return handlerOf(desk, method, params)
+      }
     })
     const peer: Peer = {
       settings,
@@ -111,6 +119,8 @@ export const reach: (
         sessionId = id
         for (const notification of early.splice(0)) take(notification)
       },
+      heard: 0,
+      asking: 0,
       stopping: undefined,
       approver: undefined,
       answered: undefined
@@ -124,7 +134,10 @@ export const reach: (
       updates,
       sessionId: () => sessionId,
       stopping: () => peer.stopping,
-      approver: () => peer.approver
+      approver: () => peer.approver,
+      asking: (change: 1 | -1) => {
+        peer.asking += change
+      }
     }
     const lose = Effect.map(process.ended, (end) => connection.lose(describeEnd(end)))
     // a process that ends closes its output first

@@ -35,6 +35,8 @@ export interface Desk {
   /** The session, once it is known. */
   readonly sessionId: () => string | undefined
   readonly approver: () => Approver | undefined
+  /** Hears that a permission is being decided on, and that it no longer is. */
+  readonly asking: (change: 1 | -1) => void
   /** Done when the turn that runs is over or to be; none, if none runs. */
   readonly stopping: () => Deferred.Deferred<void> | undefined
 }
@@ -69,6 +71,7 @@ const permission = (desk: Desk, params: unknown): Effect.Effect<Answer> =>
     const { emit, lineage, updates } = desk
     const { id: toolCallId, input, name: toolName } = updates.asked(request.toolCall)
     emit({ _tag: "Permission", toolCallId })
+    desk.asking(1)
     const withdrawn = Effect.as(Deferred.await(stopping), { answer: cancelled, outcome: "withdrawn" } as const)
     return Effect.map(
       Effect.raceFirst(
@@ -84,7 +87,7 @@ const permission = (desk: Desk, params: unknown): Effect.Effect<Answer> =>
         if (outcome !== "approved") updates.denied(toolCallId, outcome)
         return answer
       }
-    )
+    ).pipe(Effect.ensuring(Effect.sync(() => desk.asking(-1))))
   })
 
 const file = <A extends { readonly sessionId: string }, B extends object, R>(

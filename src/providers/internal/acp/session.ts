@@ -13,7 +13,6 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type * as FileSystem from "effect/FileSystem"
-import * as Option from "effect/Option"
 import type * as Path from "effect/Path"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import type * as Scope from "effect/Scope"
@@ -87,7 +86,7 @@ const ask = (
   scope: Scope.Scope
 ): Effect.Effect<PromptEnd> =>
   Effect.flatMap(Approvals, (approver) => {
-    const { connection, updates } = peer
+    const { connection, settings, updates } = peer
     const answered = Deferred.makeUnsafe<PromptEnd>()
     const stopping = Deferred.makeUnsafe<void>()
     const stop = (): void => {
@@ -98,6 +97,14 @@ const ask = (
     peer.answered = answered
     peer.stopping = stopping
     updates.begin()
+    const cancel = Effect.suspend(() => {
+      updates.abandon()
+      stop()
+      connection.notify("session/cancel", { sessionId })
+      return Effect.forkIn(seeToEnd(peer, sessionId, answered), scope)
+    })
+    const { idle } = settings.timeouts
+    const giveUp = Effect.as(cancel, { outcome: outcomeOfSilence(idle), lastText: "" })
     return connection
       .call("session/prompt", { sessionId, prompt: blocks }, (exit) => {
         const outcome = Exit.match(exit, {
@@ -110,16 +117,18 @@ const ask = (
         Deferred.doneUnsafe(answered, Exit.succeed({ outcome, lastText }))
       })
       .pipe(
-        Effect.andThen(Deferred.await(answered)),
-        Effect.onInterrupt(() =>
-          Effect.suspend(() => {
-            updates.abandon()
-            stop()
-            connection.notify("session/cancel", { sessionId })
-            return Effect.forkIn(giveUp(peer, sessionId, answered), scope)
-          })
-        )
+        Effect.andThen(Effect.raceFirst(Deferred.await(answered), Effect.andThen(silence(peer), giveUp))),
+        Effect.onInterrupt(() => cancel)
       )
+  })
+
+/** Waits until nothing has been heard of the agent for as long as it may be silent, or longer. */
+const silence = (peer: Peer): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    for (let heard = -1; heard !== peer.heard || peer.asking > 0;) {
+      heard = peer.heard
+      yield* Effect.sleep(peer.settings.timeouts.idle)
+    }
   })
 
 const outcomeOfFailure = ({ process }: Peer, cause: Cause.Cause<CallError>): ChildOutcome => {
@@ -134,17 +143,31 @@ const outcomeOfFailure = ({ process }: Peer, cause: Cause.Cause<CallError>): Chi
   return { ...outcome, failure: { ...failure, message: process.redact(failure.message) } }
 }
 
+const outcomeOfSilence = (idle: Duration.Duration): ChildOutcome => ({
+  stopReason: "error",
+  failure: {
+    kind: "timeout",
+    retryable: true,
+    name: "idle",
+    limit: Duration.toMillis(idle),
+    message: `Nothing was heard of the agent for ${Duration.format(idle)}`
+  }
+})
+
 /** Waits for the end of a turn that was cancelled. An agent that never ends it has had its chance. */
-const giveUp = Effect.fnUntraced(function* (
+const seeToEnd = (
   { connection, process, settings }: Peer,
   sessionId: string,
   answered: Deferred.Deferred<PromptEnd>
-) {
-  if (Option.isSome(yield* Effect.timeoutOption(Deferred.await(answered), cancelAgainAfter))) return
-  connection.notify("session/cancel", { sessionId })
-  if (Option.isSome(yield* Effect.timeoutOption(Deferred.await(answered), settings.timeouts.cancel))) return
-  yield* process.close
-})
+): Effect.Effect<unknown> =>
+  Deferred.await(answered).pipe(
+    Effect.timeout(cancelAgainAfter),
+    Effect.catch(() => {
+      connection.notify("session/cancel", { sessionId })
+      return Effect.timeout(Deferred.await(answered), settings.timeouts.cancel)
+    }),
+    Effect.catch(() => process.close)
+  )
 
 /** Before the process is taken down: lets the agent end its turn and its session by itself, as long as that is quick. */
 const wrapUp = (

@@ -135,6 +135,58 @@ describe("a turn", () => {
   )
 })
 
+describe("a turn in which nothing is heard", () => {
+  const idle = { timeouts: { idle: "400 millis" } } as const
+
+  it.live("[D2] fails if the host says for how long it may be, keeps what was said, and its agent is told", () =>
+    Effect.gen(function* () {
+      const marks = folder()
+      yield* Effect.gen(function* () {
+        const run = yield* start([["say", "so far"], ["hang"]])
+        const result = yield* run.result
+        assert.deepStrictEqual(result.failure, {
+          kind: "timeout",
+          retryable: true,
+          name: "idle",
+          limit: 400,
+          message: "Nothing was heard of the agent for 400ms"
+        })
+        assert.strictEqual(said(result), "so far")
+        yield* Effect.repeat(
+          Effect.sync(() => fs.readdirSync(marks)),
+          { until: (names) => names.length === 1 }
+        )
+      }).pipe(Effect.scoped, Effect.provide(stubLayer({ folder: marks }, idle)))
+    })
+  )
+
+  it.live("goes on as long as something is", () =>
+    Effect.gen(function* () {
+      const steps = Array.from(
+        { length: 10 },
+        () =>
+          [
+            ["sleep", 100],
+            ["think", "hm"]
+          ] as const
+      ).flat()
+      const result = yield* play([...steps, ["say", "done"]], {}, idle)
+      assert.strictEqual(said(result), "done")
+    })
+  )
+
+  it.live("goes on while somebody thinks about a permission", () =>
+    Effect.gen(function* () {
+      const result = yield* play([["ask", {}]], {}, idle).pipe(
+        Effect.provideService(Approvals.Approvals, {
+          decide: () => Effect.delay(Effect.succeed("approved" as const), "1500 millis")
+        })
+      )
+      assert.strictEqual(said(result), "selected yes")
+    })
+  )
+})
+
 describe("a turn that is cancelled", () => {
   for (const [how, behaviour] of [
     ["says so", {}],
