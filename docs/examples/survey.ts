@@ -29,6 +29,10 @@ const command = Command.make(
   "survey",
   {
     path: Argument.String("path").pipe(
+      Argument.filter(
+        (path) => path.trim() !== "",
+        () => "a path that is not blank"
+      ),
       Argument.withDescription("The folder to survey, by default this project's src"),
       Argument.withDefault(`${import.meta.dirname}/../../src`)
     ),

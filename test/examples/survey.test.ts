@@ -377,6 +377,7 @@ describe("the survey command", () => {
     [["file"], '"FOLDER/file" is not a folder'],
     [["self"], 'The folder "FOLDER/self" can\'t be opened'],
     [["--bogus"], "Unrecognized flag: --bogus"],
+    [[""], "Expected: a path that is not blank"],
     [["one", "two"], 'Unexpected positional argument: "two"']
   ])("says what is wrong with its arguments, and fails: %j", ([args, message]) =>
     Effect.gen(function* () {

@@ -21,7 +21,9 @@ describe("what a function of a host's gave, where an effect is due", () => {
         }
       }
       for (const given of [undefined, 1, () => {}, Promise.resolve(1), rejecting]) {
-        const defect = yield* Effect.flip(Effect.catchDefect(effectOf(given as never), Effect.fail))
+        const defect = yield* Effect.flip(
+          Effect.catchDefect(effectOf<never, never, never>(given as never), Effect.fail)
+        )
         assert.strictEqual(defect, "it gave something that is not an effect")
       }
       assert.isTrue(handled)
