@@ -218,7 +218,8 @@ export class RunReleased extends Schema.TaggedError<RunReleased>()("RunReleased"
 }
 
 /**
- * The child is at work: it can't be resumed before its run has settled.
+ * The child is at work: it can't be resumed before its run has settled. With a token, it can't be resumed here as long
+ * as any run of it is live.
  *
  * @category errors
  * @since 0.1.0
@@ -229,6 +230,21 @@ export class ChildBusy extends Schema.TaggedError<ChildBusy>()("ChildBusy", {
 }) {
   override get message(): string {
     return `Child ${JSON.stringify(this.id)} is at work in run ${this.runId}`
+  }
+}
+
+/**
+ * The token is of another agent's child: only the agent that delegated can resume it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class ForeignToken extends Schema.TaggedError<ForeignToken>()("ForeignToken", {
+  id: Schema.String,
+  parentId: Schema.String
+}) {
+  override get message(): string {
+    return `Child ${JSON.stringify(this.id)} is not one that ${JSON.stringify(this.parentId)} has delegated to`
   }
 }
 
@@ -279,6 +295,7 @@ export type SubagentErrorReason =
   | RunSettled
   | RunReleased
   | ChildBusy
+  | ForeignToken
   | DuplicateTool
   | RegistryClosed
 
@@ -297,6 +314,7 @@ const codes = {
   RunSettled: "RUN_SETTLED",
   RunReleased: "RUN_RELEASED",
   ChildBusy: "CHILD_BUSY",
+  ForeignToken: "FOREIGN_TOKEN",
   DuplicateTool: "DUPLICATE_TOOL",
   RegistryClosed: "REGISTRY_CLOSED"
 } as const satisfies Record<SubagentErrorReason["_tag"], string>
@@ -331,6 +349,7 @@ export class SubagentError extends Schema.TaggedError<SubagentError>()("Subagent
     RunSettled,
     RunReleased,
     ChildBusy,
+    ForeignToken,
     DuplicateTool,
     RegistryClosed
   ])

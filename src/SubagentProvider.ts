@@ -9,6 +9,7 @@
  * @since 0.1.0
  */
 import type * as Effect from "effect/Effect"
+import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { AgentId, AgentOptions, ChildHeader, RunId } from "./Agent.ts"
 import type { ApprovalOutcome, ApprovalRequest } from "./Approvals.ts"
@@ -136,6 +137,11 @@ export interface ChildSession {
   readonly sendMessage?: (message: ChildMessage) => Effect.Effect<void, SubagentError>
   /** Runs one more turn of the same child. Called only when no turn is running any more. */
   readonly resumeTurn?: (prompt: ReadonlyArray<ContentBlock>) => Effect.Effect<ChildOutcome, SubagentError>
+  /**
+   * What the provider's `resume` needs to go on with this child elsewhere, as it is when this is run. A snapshot: JSON,
+   * and nothing that changes later.
+   */
+  readonly token?: Effect.Effect<Schema.Json, SubagentError>
 }
 
 /**
@@ -154,6 +160,14 @@ export interface SubagentProvider {
    * the seam closes the scope on every path.
    */
   readonly start: (placed: PlacedRequest) => Effect.Effect<ChildSession, SubagentError, Scope.Scope>
+  /**
+   * Makes a child of an earlier process ready to go on, from what its session's `token` gave; its first turn here is for
+   * the prompt of this request. Otherwise like `start`. Only a provider that has this can be resumed with a token.
+   */
+  readonly resume?: (
+    placed: PlacedRequest,
+    payload: Schema.Json
+  ) => Effect.Effect<ChildSession, SubagentError, Scope.Scope>
 }
 
 /**

@@ -78,6 +78,21 @@ export interface SubagentStartRequest<S extends SchemaSpec = SchemaSpec> {
 }
 
 /**
+ * What a caller says who resumes a child with a token, beside what the token and the prompt say.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface SubagentResumeRequest<S extends SchemaSpec = SchemaSpec> {
+  /** The agent that delegated, as its session's id shows, wherever it is now. */
+  readonly parent: Agent
+  /** Aborting it stops the run, or the start. */
+  readonly signal?: AbortSignalLike | undefined
+  /** The child is to end with a value of this schema: a token can't carry one. */
+  readonly outputSchema?: S | undefined
+}
+
+/**
  * A request that has been checked: what is absent was not asked for.
  *
  * @category models

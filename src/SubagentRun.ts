@@ -10,6 +10,7 @@ import type * as Scope from "effect/Scope"
 import type * as Stream from "effect/Stream"
 import type { AgentId, ChildHeader, RunId } from "./Agent.ts"
 import type { ContentBlock } from "./Content.ts"
+import type { ResumeToken } from "./ResumeToken.ts"
 import type { SubagentError } from "./SubagentError.ts"
 import type { SubagentResult, SubagentUsage } from "./SubagentResult.ts"
 import type { MessageReceipt, SubagentUpdate } from "./SubagentUpdate.ts"
@@ -56,6 +57,12 @@ export interface SubagentRun<A = unknown> {
   readonly resume?: (
     content: string | ReadonlyArray<ContentBlock>
   ) => Effect.Effect<SubagentRun<A>, SubagentError, Scope.Scope>
+  /**
+   * What it takes to go on with the child in another process, with `Subagents.resume`: a JSON value. A snapshot of the
+   * moment at which it is asked for, best when the run has settled. There only if the provider can go on from one. Fails
+   * with `RunReleased` once the child is gone.
+   */
+  readonly token?: Effect.Effect<ResumeToken, SubagentError>
 }
 
 /**

@@ -19,27 +19,35 @@ import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import type { AgentId, RunId } from "./Agent.ts"
+import type { Capabilities } from "./Capabilities.ts"
+import type { ContentBlock } from "./Content.ts"
 import { checkOptions } from "./internal/checkOptions.ts"
 import { checkProvider } from "./internal/checkProvider.ts"
 import { describeCause, describeUnknown } from "./internal/describe.ts"
+import { effectOf } from "./internal/effectOf.ts"
 import * as FanOut from "./internal/fanOut.ts"
 import { place } from "./internal/place.ts"
 import { readRequest } from "./internal/readRequest.ts"
+import { readResume, readToken } from "./internal/readResume.ts"
 import * as Runs from "./internal/runs.ts"
 import { startRun } from "./internal/startRun.ts"
+import type { ResumeToken } from "./ResumeToken.ts"
 import type { SubagentErrorReason } from "./SubagentError.ts"
 import {
+  ChildBusy,
   DuplicateProvider,
   fromReason,
   InvalidProvider,
   InvalidRequest,
   ProviderNotFound,
   RegistryClosed,
-  type SubagentError
+  type SubagentError,
+  UnsupportedCapability
 } from "./SubagentError.ts"
 import type { SubagentEvent } from "./SubagentEvent.ts"
 import type { SubagentProvider } from "./SubagentProvider.ts"
-import type { SchemaSpec, Structured, SubagentStartRequest } from "./SubagentRequest.ts"
+import type { SchemaSpec, Structured, SubagentResumeRequest, SubagentStartRequest } from "./SubagentRequest.ts"
 import type { SubagentResult } from "./SubagentResult.ts"
 import type { LiveRun, SubagentRun } from "./SubagentRun.ts"
 
@@ -65,6 +73,16 @@ export class Subagents extends Context.Service<
     readonly start: <S extends SchemaSpec = never>(
       name: string,
       request: SubagentStartRequest<S>
+    ) => Effect.Effect<SubagentRun<Structured<S>>, SubagentError, Scope.Scope>
+    /**
+     * Goes on with a child of an earlier process, or of another registry, from the token of one of its runs. Like a
+     * start: the parent must be the agent that delegated, its limits and the token's hold both, and the run belongs to
+     * the scope. Fails with `ForeignToken` for another parent, and with `ChildBusy` as long as the child is live here.
+     */
+    readonly resume: <S extends SchemaSpec = never>(
+      token: ResumeToken,
+      content: string | ReadonlyArray<ContentBlock>,
+      request: SubagentResumeRequest<S>
     ) => Effect.Effect<SubagentRun<Structured<S>>, SubagentError, Scope.Scope>
     /** Starts a run, waits for its result and releases it. */
     readonly run: <S extends SchemaSpec = never>(
@@ -142,6 +160,8 @@ export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Eff
   const events = FanOut.make<SubagentEvent>(options.eventCapacity)
   const announce = (event: SubagentEvent): void => events.publish(Object.freeze(event))
   const runs = Runs.make({ releaseTimeout: options.releaseTimeout, announce })
+  /** The children that are being resumed with a token and have no run yet. */
+  const resuming = new Map<AgentId, RunId>()
   const starts = new Map<() => void, Deferred.Deferred<void>>()
   let isClosed = false
 
@@ -180,15 +200,42 @@ export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Eff
         })
     ).pipe(Effect.asVoid)
 
-  const start = (name: string, request: SubagentStartRequest): Effect.Effect<SubagentRun, SubagentError, Scope.Scope> =>
+  const start = (name: string, request: SubagentStartRequest) =>
+    ask(name, (capabilities) => readRequest(request, capabilities))
+
+  const resume = (
+    given: ResumeToken,
+    content: string | ReadonlyArray<ContentBlock>,
+    request: SubagentResumeRequest
+  ): Effect.Effect<SubagentRun, SubagentError, Scope.Scope> =>
+    Effect.suspend(() => {
+      const token = readToken(given)
+      return Result.isFailure(token)
+        ? Effect.fail(fromReason(new InvalidRequest({ issues: token.failure })))
+        : ask(
+            token.success.provider,
+            (capabilities) => readResume(token.success, content, request, capabilities),
+            token.success
+          )
+    })
+
+  /** Asks a provider for a new child, or for the one of a token. */
+  const ask = (
+    name: string,
+    readBy: (capabilities: Capabilities) => ReturnType<typeof readRequest>,
+    token?: ResumeToken
+  ): Effect.Effect<SubagentRun, SubagentError, Scope.Scope> =>
     Effect.withFiber((fiber) => {
       const refuse = (reason: SubagentErrorReason) => Effect.fail(fromReason(reason))
       if (isClosed) return refuse(new RegistryClosed())
       const found = find(name)
       if (Result.isFailure(found)) return refuse(found.failure)
       const { capabilities, provider } = found.success
-      const read = readRequest(request, capabilities)
+      const read = readBy(capabilities)
       if (Result.isFailure(read)) return refuse(new InvalidRequest({ issues: read.failure }))
+      if (token !== undefined && provider.resume === undefined) {
+        return refuse(new UnsupportedCapability({ provider: name, capability: "resume", missing: ["resume"] }))
+      }
       const parent = read.success.parent
       const owner = runs.of(parent.id, parent.header.id)
       const placed = place({
@@ -197,13 +244,15 @@ export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Eff
         read: read.success,
         parent: owner,
         maxDepth: options.maxDepth,
-        random: fiber.getRef(Random.Random)
+        random: fiber.getRef(Random.Random),
+        ...(token && { token })
       })
       if (Result.isFailure(placed)) return refuse(placed.failure)
       const clock = fiber.getRef(Clock.Clock)
-      return startRun({
+      const starting = startRun({
         name,
         provider,
+        ...(token && { token }),
         capabilities,
         read: read.success,
         place: placed.success,
@@ -214,7 +263,27 @@ export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Eff
         isClosed: () => isClosed,
         starts
       })
+      return token === undefined ? starting : alone(token, placed.success.lineage.runId, starting)
     })
+
+  /** Goes on with a child in one place only, from the moment at which it is asked for. */
+  const alone = <A, R>(
+    { header, id }: ResumeToken,
+    runId: RunId,
+    starting: Effect.Effect<A, SubagentError, R>
+  ): Effect.Effect<A, SubagentError, R> =>
+    Effect.suspend(() => {
+      const busy = runs.of(id, header.id)?.lineage.runId ?? resuming.get(id)
+      if (busy !== undefined) return Effect.fail(fromReason(new ChildBusy({ id, runId: busy })))
+      resuming.set(id, runId)
+      return starting
+    }).pipe(
+      Effect.ensuring(
+        Effect.sync(() => {
+          if (resuming.get(id) === runId) resuming.delete(id)
+        })
+      )
+    )
 
   return Subagents.of({
     register,
@@ -225,6 +294,7 @@ export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Eff
     list: Effect.sync(() => Array.from(providers.keys())),
     // the request's schema types the result: `startRun` decodes with that very schema
     start: start as Subagents["Service"]["start"],
+    resume: resume as Subagents["Service"]["resume"],
     run: ((name, request) =>
       Effect.scoped(Effect.flatMap(start(name, request), (run) => run.result))) as Subagents["Service"]["run"],
     events: Stream.unwrap(Effect.map(events.subscribe([]), Stream.fromQueue)),
@@ -232,7 +302,7 @@ export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Eff
       Effect.flatMap(events.subscribe([]), (queue) =>
         Queue.take(queue).pipe(
           Effect.flatMap((event) =>
-            heardBy(listener, event).pipe(
+            Effect.suspend(() => effectOf(listener(event))).pipe(
               Effect.catchCause((cause) =>
                 Effect.logWarning(`A listener of subagent events failed: ${describeCause(cause)}`)
               )
@@ -251,16 +321,6 @@ export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Eff
     )
   })
 })
-
-/** What is no effect would end the fiber that runs it, and the listener would hear nothing any more. */
-const heardBy = <R>(
-  listener: (event: SubagentEvent) => Effect.Effect<unknown, unknown, R>,
-  event: SubagentEvent
-): Effect.Effect<unknown, unknown, R> =>
-  Effect.suspend(() => {
-    const heard = listener(event)
-    return Effect.isEffect(heard) ? heard : Effect.die("it gave no effect")
-  })
 
 /**
  * The service, as a layer. It needs nothing, and releasing it releases every run.

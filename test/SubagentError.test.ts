@@ -41,6 +41,10 @@ const table: ReadonlyArray<readonly [E.SubagentErrorReason, E.SubagentErrorCode,
   ],
   [new E.HistoryUnavailable({ agentId: "a" }), "HISTORY_UNAVAILABLE", 'The history of agent "a" is not known here'],
   [new E.ProviderFault({ provider: "x", detail: "boom" }), "PROVIDER_FAULT", 'Provider "x" is at fault: boom'],
+  [new E.RunSettled({ runId: "r" }), "RUN_SETTLED", "Run r has settled"],
+  [new E.RunReleased({ runId: "r" }), "RUN_RELEASED", "Run r has been released, and its child with it"],
+  [new E.ChildBusy({ id: "c", runId: "r" }), "CHILD_BUSY", 'Child "c" is at work in run r'],
+  [new E.ForeignToken({ id: "c", parentId: "a" }), "FOREIGN_TOKEN", 'Child "c" is not one that "a" has delegated to'],
   [new E.DuplicateTool({ name: "t" }), "DUPLICATE_TOOL", 'There are two tools named "t"'],
   [
     new E.RegistryClosed(),
@@ -66,7 +70,7 @@ describe("SubagentError [seed 15]", () => {
 
   it("has a code of its own for each reason", () => {
     const tags = new Set(table.map(([reason]) => reason._tag))
-    assert.strictEqual(tags.size, 13)
+    assert.strictEqual(tags.size, 17)
     assert.strictEqual(new Set(table.map(([, code]) => code)).size, tags.size)
   })
 

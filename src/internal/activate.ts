@@ -11,12 +11,14 @@ import * as Fiber from "effect/Fiber"
 import { constVoid } from "effect/Function"
 import * as Random from "effect/Random"
 import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import type { RunId } from "../Agent.ts"
 import type { Approver } from "../Approvals.ts"
 import { Approvals } from "../Approvals.ts"
 import type { Capabilities } from "../Capabilities.ts"
 import type { ContentBlock } from "../Content.ts"
+import { ResumeToken } from "../ResumeToken.ts"
 import type { SubagentError, SubagentErrorReason } from "../SubagentError.ts"
 import {
   ChildBusy,
@@ -29,22 +31,27 @@ import {
   UnsupportedCapability
 } from "../SubagentError.ts"
 import type { ChildOutcome, ChildSession, OutputSpec } from "../SubagentProvider.ts"
+import type { CheckedRequest } from "../SubagentRequest.ts"
 import type { SubagentRun } from "../SubagentRun.ts"
+import { describeUnknown } from "./describe.ts"
 import { makeId } from "./id.ts"
 import type { Place } from "./place.ts"
 import { missingContent } from "./place.ts"
 import { readPrompt } from "./readRequest.ts"
 import type { Run, Runs, Session } from "./runs.ts"
 import { callerCause } from "./runs.ts"
-import { UpdateLog } from "./updateLog.ts"
-import { errorOf, judge } from "./verdict.ts"
+import { frozen, UpdateLog } from "./updateLog.ts"
+import { errorOf, fault, judge } from "./verdict.ts"
 
 /** What the runs of a child share. */
 export interface Child {
   readonly session: Session
   readonly own: ChildSession
   readonly provider: string
+  /** Whether the provider can go on with a child of another process. */
+  readonly isPortable: boolean
   readonly capabilities: Capabilities
+  readonly checked: CheckedRequest
   readonly place: Place
   /** The child that has delegated to this one, if its parent is one. */
   readonly parent: Session | undefined
@@ -132,7 +139,7 @@ const begin = Effect.fnUntraced(function* (
     // its first step may have ended the run before there was a fiber to interrupt
     if (run.verdict !== undefined) run.turn.interruptUnsafe()
   }
-  const { resumeTurn, sendMessage } = own
+  const { resumeTurn, sendMessage, token } = own
   return Object.freeze<SubagentRun>({
     id: run.lineage.id,
     runId: run.lineage.runId,
@@ -143,7 +150,8 @@ const begin = Effect.fnUntraced(function* (
     dispose: Effect.andThen(runs.release(run, { _tag: "Release" }, Exit.void), Scope.close(handle, Exit.void)),
     updates: log.stream,
     ...(sendMessage && { sendMessage: (content) => send(child, run, quiet, sendMessage, content) }),
-    ...(resumeTurn && { resume: (content) => resume(child, resumeTurn, content) })
+    ...(resumeTurn && { resume: (content) => resume(child, resumeTurn, content) }),
+    ...(token && child.isPortable && { token: tokenOf(child, token) })
   })
 })
 
@@ -222,14 +230,55 @@ const resume = (
 /** Whether a child can be resumed. */
 const canGoOn = (child: Child, owner: Run | undefined): Result.Result<void, SubagentErrorReason> => {
   const { id, parentId } = child.place.lineage
-  const { current, holder } = child.session
-  if (holder!.released !== undefined) return Result.fail(new RunReleased({ runId: holder!.lineage.runId }))
+  const { current } = child.session
+  const gone = goneOf(child)
+  if (gone !== undefined) return Result.fail(gone)
   if (child.isClosed()) return Result.fail(new RegistryClosed())
   if (current!.verdict === undefined) return Result.fail(new ChildBusy({ id, runId: current!.lineage.runId }))
   return owner?.verdict === undefined
     ? Result.void
     : Result.fail(new ParentSettled({ parentId, parentRunId: owner.lineage.runId }))
 }
+
+/** Why there is no child any more; nothing, if there is one: it is gone with the first of its runs. */
+const goneOf = ({ session: { holder } }: Child): RunReleased | undefined =>
+  holder!.released === undefined ? undefined : new RunReleased({ runId: holder!.lineage.runId })
+
+const decodeToken = Schema.decodeUnknownResult(ResumeToken)
+
+/** What there is to be kept of a child at the moment. */
+const tokenOf = (
+  child: Child,
+  payload: NonNullable<ChildSession["token"]>
+): Effect.Effect<ResumeToken, SubagentError> =>
+  Effect.suspend(() => {
+    const { checked, place, provider } = child
+    const gone = goneOf(child)
+    if (gone !== undefined) return refuse(gone)
+    return Effect.matchCauseEffect(payload, {
+      onFailure: (cause) => Effect.fail(errorOf(provider, cause)),
+      onSuccess: (payload) => {
+        // what is no JSON may be anything, also something that can't be looked through
+        const token = Result.try(() =>
+          Result.getOrThrow(
+            decodeToken({
+              version: 1,
+              provider,
+              id: place.lineage.id,
+              header: place.header,
+              policy: place.policy,
+              agentOptions: checked.agentOptions,
+              ...(checked.label !== undefined && { label: checked.label }),
+              payload
+            })
+          )
+        )
+        return Result.isSuccess(token)
+          ? Effect.succeed(frozen(token.success))
+          : Effect.fail(fault(provider, `its child can't be kept: ${describeUnknown(token.failure)}`))
+      }
+    })
+  })
 
 /** A provider asks as the run it was started for; whoever decides is to know which run of the child it is now. */
 const askedBy = (approver: Approver | undefined, { lineage }: Run): Approver | undefined =>

@@ -20,12 +20,13 @@ export const checkProvider = (provider: unknown): ReadonlyArray<RequestIssue> =>
 const inspect = (provider: unknown): ReadonlyArray<RequestIssue> => {
   if (!Predicate.isObject(provider)) return [issueAt([], "Expected a provider")]
   const issues: Array<RequestIssue> = []
-  const { capabilities, inheritsContext, name, start } = provider
+  const { capabilities, inheritsContext, name, resume, start } = provider
   if (!Predicate.isString(name) || name.trim() === "") {
     issues.push(issueAt(["name"], "Expected a string that is not blank"))
   }
   if (!Predicate.isBoolean(inheritsContext)) issues.push(issueAt(["inheritsContext"], "Expected a boolean"))
   if (!Predicate.isFunction(start)) issues.push(issueAt(["start"], "Expected a function"))
+  if (resume !== undefined && !Predicate.isFunction(resume)) issues.push(issueAt(["resume"], "Expected a function"))
   if (!Predicate.isObject(capabilities)) return [...issues, issueAt(["capabilities"], "Expected an object")]
   for (const key of ["outputSchema", "depthLimit", "toolFilter"]) {
     if (!Predicate.isBoolean(capabilities[key])) issues.push(issueAt(["capabilities", key], "Expected a boolean"))

@@ -3,16 +3,21 @@
  *
  * @since 0.1.0
  */
+import * as Equal from "effect/Equal"
 import type * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import type { AgentId, ChildHeader, RunId, SessionId } from "../Agent.ts"
+import type { ResumeToken } from "../ResumeToken.ts"
 import type { Capabilities } from "../Capabilities.ts"
 import type { ContentBlock } from "../Content.ts"
 import type { SubagentErrorReason } from "../SubagentError.ts"
-import { DepthExceeded, ParentSettled, UnsupportedCapability } from "../SubagentError.ts"
+import { DepthExceeded, ForeignToken, InvalidRequest, ParentSettled, UnsupportedCapability } from "../SubagentError.ts"
 import type { Lineage, Policy } from "../SubagentProvider.ts"
+import type { ToolFilter } from "../SubagentRequest.ts"
 import { makeId } from "./id.ts"
+import { issueAt } from "./issues.ts"
 import type { ReadRequest } from "./readRequest.ts"
+import { frozenFilter } from "./readRequest.ts"
 import type { Verdict } from "./verdict.ts"
 
 /** What the live table knows of a parent that is a child itself. */
@@ -60,8 +65,10 @@ export const place = (options: {
   readonly parent: KnownParent | undefined
   readonly maxDepth: number
   readonly random: Random.Random
+  /** Where the child stood before, if it is to go on. What held there holds as well. */
+  readonly token?: ResumeToken
 }): Result.Result<Place, SubagentErrorReason> => {
-  const { capabilities, parent, provider, random, read } = options
+  const { capabilities, parent, provider, random, read, token } = options
   const unsupported = (lacking: ReadonlyArray<string>) =>
     Result.fail(new UnsupportedCapability({ provider, capability: lacking[0]!, missing: lacking }))
 
@@ -70,15 +77,32 @@ export const place = (options: {
   if (parent?.verdict !== undefined) {
     return Result.fail(new ParentSettled({ parentId: read.parent.id, parentRunId: parent.lineage.runId }))
   }
+  const parentSession = (parent?.header.id ?? read.parent.header.id) as SessionId
+  const rootId = parent?.lineage.rootId ?? read.parent.id
+  if (token !== undefined) {
+    if (token.header.parentSession !== parentSession) {
+      return Result.fail(new ForeignToken({ id: token.id, parentId: read.parent.id }))
+    }
+    // one that passes for somebody above it would be taken for that agent
+    const above = [read.parent.id, read.parent.header.id, parentSession, rootId]
+    if (above.includes(token.id) || above.includes(token.header.id)) {
+      return Result.fail(new InvalidRequest({ issues: [issueAt(["token"], "Expected the id of a child")] }))
+    }
+  }
   // the live table outranks what a caller's header says, which may only be deeper
-  const depth = Math.max(parent?.lineage.depth ?? 0, read.parent.header.delegationDepth) + 1
+  const depth = Math.max(
+    (parent?.lineage.depth ?? 0) + 1,
+    read.parent.header.delegationDepth + 1,
+    token?.header.delegationDepth ?? 0
+  )
   const maxDepth = Math.min(
     options.maxDepth,
     parent?.policy.maxDepth ?? Number.POSITIVE_INFINITY,
+    token?.policy.maxDepth ?? Number.POSITIVE_INFINITY,
     read.checked.maxDepth ?? Number.POSITIVE_INFINITY
   )
   if (depth > maxDepth) return Result.fail(new DepthExceeded({ depth, maxDepth }))
-  const inherited = parent?.policy.toolFilters ?? []
+  const inherited = filtersOf(parent?.policy.toolFilters ?? [], token?.policy.toolFilters ?? [])
   if (inherited.length > 0 && !capabilities.toolFilter) return unsupported(["toolFilter"])
 
   const { label, toolFilter } = read.checked
@@ -87,11 +111,11 @@ export const place = (options: {
   const cwd = read.parent.header.cwd
   return Result.succeed({
     lineage: Object.freeze({
-      id: `agent_${name}` as AgentId,
+      id: token?.id ?? (`agent_${name}` as AgentId),
       runId: `run_${name}` as RunId,
       parentId: read.parent.id,
       ...(parent && { parentRunId: parent.lineage.runId }),
-      rootId: parent?.lineage.rootId ?? read.parent.id,
+      rootId,
       depth,
       ...(label !== undefined && { label })
     }),
@@ -100,10 +124,15 @@ export const place = (options: {
       toolFilters: toolFilter === undefined ? inherited : Object.freeze([...inherited, toolFilter])
     }),
     header: Object.freeze({
-      id: `session_${name}` as SessionId,
-      ...(cwd !== undefined && { cwd }),
-      parentSession: (parent?.header.id ?? read.parent.header.id) as SessionId,
+      ...(token?.header ?? { id: `session_${name}` as SessionId, ...(cwd !== undefined && { cwd }) }),
+      parentSession,
       delegationDepth: depth
     })
   })
+}
+
+/** The filters above a child: those of today, and those that held for it before. */
+const filtersOf = (above: ReadonlyArray<ToolFilter>, before: ReadonlyArray<ToolFilter>): ReadonlyArray<ToolFilter> => {
+  const others = before.filter((filter) => !above.some((known) => Equal.equals(known, filter)))
+  return others.length === 0 ? above : Object.freeze([...above, ...others.map(frozenFilter)])
 }

@@ -26,7 +26,8 @@ export interface ReadRequest {
   readonly outputSchema: SchemaSpec | undefined
 }
 
-const Depth = Schema.Number.check(
+/** How deep a child may be, or is. */
+export const Depth = Schema.Number.check(
   Schema.makeFilter((n) => (Number.isSafeInteger(n) && n >= 0 && !Object.is(n, -0)) || "Expected a whole number from 0")
 )
 
@@ -40,13 +41,16 @@ const Signal = Schema.declare(
   { expected: "an AbortSignal" }
 )
 
-const OutputSchema = Schema.declare((u): u is SchemaSpec => Schema.isSchema(u), { expected: "a Schema" })
+/** A schema to end with. */
+export const OutputSchema = Schema.declare((u): u is SchemaSpec => Schema.isSchema(u), { expected: "a Schema" })
 
-const OptionsObject = Schema.declare((u): u is { readonly [key: string]: unknown } => Predicate.isObject(u), {
+/** Options, whatever the names in them. */
+export const OptionsObject = Schema.declare((u): u is { readonly [key: string]: unknown } => Predicate.isObject(u), {
   expected: "an object"
 })
 
-const Filter = Schema.Struct({
+/** A filter that filters something. */
+export const Filter = Schema.Struct({
   allow: Schema.optional(Schema.Array(NonBlank)),
   deny: Schema.optional(Schema.Array(NonBlank))
 }).check(
@@ -156,7 +160,7 @@ const readOptions = (
 }
 
 /** What holds for everything below a child is out of its provider's reach. */
-const frozenFilter = (filter: ToolFilter): ToolFilter =>
+export const frozenFilter = (filter: ToolFilter): ToolFilter =>
   Object.freeze({
     ...(filter.allow && { allow: Object.freeze([...filter.allow]) }),
     ...(filter.deny && { deny: Object.freeze([...filter.deny]) })

@@ -16,8 +16,9 @@ import * as Scope from "effect/Scope"
 import type { AgentId } from "../Agent.ts"
 import { Approvals } from "../Approvals.ts"
 import type { Capabilities } from "../Capabilities.ts"
+import type { ResumeToken } from "../ResumeToken.ts"
 import type { SubagentError } from "../SubagentError.ts"
-import { AbortedBeforeStart, fromReason, ParentSettled, RegistryClosed } from "../SubagentError.ts"
+import { AbortedBeforeStart, ChildBusy, fromReason, ParentSettled, RegistryClosed } from "../SubagentError.ts"
 import type { ChildSession, OutputSpec, PlacedRequest, SubagentProvider } from "../SubagentProvider.ts"
 import type { SchemaSpec } from "../SubagentRequest.ts"
 import type { SubagentRun } from "../SubagentRun.ts"
@@ -36,6 +37,8 @@ export interface Start {
   /** The name it was registered under. */
   readonly name: string
   readonly provider: SubagentProvider
+  /** The child to go on with, if it is not a new one. */
+  readonly token?: ResumeToken
   readonly capabilities: Capabilities
   readonly read: ReadRequest
   readonly place: Place
@@ -70,14 +73,19 @@ const outputSpec = (schema: SchemaSpec): OutputSpec => {
 const readSession = (answer: unknown): ChildSession | undefined =>
   Result.getOrUndefined(
     Result.try(() => {
-      const { id, resumeTurn, sendMessage, turn } = answer as ChildSession
-      const isWhole = Effect.isEffect(turn) && isMethod(resumeTurn) && isMethod(sendMessage)
+      const { id, resumeTurn, sendMessage, token, turn } = answer as ChildSession
+      const isWhole =
+        Effect.isEffect(turn) &&
+        isMethod(resumeTurn) &&
+        isMethod(sendMessage) &&
+        (token === undefined || Effect.isEffect(token))
       return isWhole
         ? {
             turn,
             ...(id !== undefined && { id }),
             ...(resumeTurn && { resumeTurn }),
-            ...(sendMessage && { sendMessage })
+            ...(sendMessage && { sendMessage }),
+            ...(token && { token })
           }
         : undefined
     })
@@ -87,7 +95,7 @@ const isMethod = (method: unknown): boolean => method === undefined || Predicate
 
 /** Why a start came to nothing, now that it could be accepted; nothing, if it can. */
 const refusalOf = (
-  { isClosed, name, owner, read }: Start,
+  { isClosed, name, owner, read, runs, token }: Start,
   started: Exit.Exit<ChildSession, SubagentError> | undefined,
   session: ChildSession | undefined
 ): SubagentError | undefined => {
@@ -103,11 +111,14 @@ const refusalOf = (
       ? fault(name, "its start interrupted itself")
       : errorOf(name, started.cause)
   }
+  const known = token && runs.of(token.id, token.header.id)
+  if (known !== undefined) return fromReason(new ChildBusy({ id: known.lineage.id, runId: known.lineage.runId }))
   return session === undefined ? fault(name, "its start gave something that is not a session") : undefined
 }
 
 /** The name a child has on its own side, if it is one, and nobody else's. */
-const ownId = ({ id }: ChildSession, { place, read, runs }: Start): AgentId | undefined =>
+const ownId = ({ id }: ChildSession, { place, read, runs, token }: Start): AgentId | undefined =>
+  token === undefined &&
   Predicate.isString(id) &&
   id.trim() !== "" &&
   ![read.parent.id, read.parent.header.id, place.lineage.rootId].includes(id) &&
@@ -123,7 +134,7 @@ const accept = Effect.fnUntraced(function* (
   start: Start,
   restore: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
 ) {
-  const { capabilities, isClosed, name, now, owner, place, provider, read, runs, updateCapacity } = start
+  const { capabilities, isClosed, name, now, owner, place, provider, read, runs, token, updateCapacity } = start
   const { signal } = read
   if (signal?.aborted === true) return yield* fromReason(new AbortedBeforeStart({ provider: name }))
   const callerScope = yield* Effect.scope
@@ -160,7 +171,9 @@ const accept = Effect.fnUntraced(function* (
           else runs.abort(session.holder, { _tag: "Signal" })
         })
 
-  const starting = yield* Effect.suspend(() => provider.start(placed)).pipe(
+  const starting = yield* Effect.suspend(() =>
+    token === undefined ? provider.start(placed) : provider.resume!(placed, token.payload)
+  ).pipe(
     Effect.provideService(Approvals, approver),
     Scope.provide(session.scope),
     Effect.forkDetach({ startImmediately: true })
@@ -198,7 +211,9 @@ const accept = Effect.fnUntraced(function* (
       session,
       own,
       provider: name,
+      isPortable: provider.resume !== undefined,
       capabilities,
+      checked: read.checked,
       place: id === undefined ? place : { ...place, lineage: Object.freeze({ ...place.lineage, id }) },
       parent: owner?.session,
       approver,

@@ -119,7 +119,7 @@ const copy = (update: UnstampedUpdate): UnstampedUpdate | undefined => {
 }
 
 /** A frozen copy of plain data, all the way down. */
-const frozen = <A>(value: A): A => {
+export const frozen = <A>(value: A): A => {
   if (!Predicate.isObjectOrArray(value)) return value
   const copied = Array.isArray(value)
     ? value.map(frozen)

@@ -13,6 +13,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Random from "effect/Random"
+import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { ask as askApprover } from "../Approvals.ts"
 import type { Capabilities } from "../Capabilities.ts"
@@ -68,6 +69,8 @@ export interface Phases {
   readonly turn?: ReadonlyArray<Step> | undefined
   /** Makes a child that can be resumed: its further turns, one script for all, or one for each prompt. */
   readonly resumed?: ReadonlyArray<Step> | ((prompt: ReadonlyArray<ContentBlock>) => ReadonlyArray<Step>) | undefined
+  /** Makes a child that can be resumed elsewhere, if the provider has `continued`: what it gives to go on from. */
+  readonly token?: Effect.Effect<Schema.Json, SubagentError> | undefined
   /**
    * Makes a child that takes messages. The `receive` steps of a turn read them; when its last step is over, it takes in
    * no more, and what it has not read has expired.
@@ -115,6 +118,8 @@ export interface Options {
   readonly capabilities?: Partial<Capabilities> | undefined
   /** @default false */
   readonly inheritsContext?: boolean | undefined
+  /** Makes a provider that goes on with children of elsewhere: the script of one, from its token's payload. */
+  readonly continued?: ((placed: PlacedRequest, payload: Schema.Json) => RunScript) | undefined
   /** The value submitted, encoded, when a schema is asked for and no step has submitted one. */
   readonly structured?: unknown
 }
@@ -163,24 +168,21 @@ export class ScriptedProvider extends Context.Service<
 export const make = (script: Script = [], options: Options = {}): Effect.Effect<ScriptedProvider["Service"]> =>
   Effect.sync(() => {
     const runs: Array<{ readonly placed: PlacedRequest; readonly moments: Array<Moment> }> = []
+    const { capabilities, continued, inheritsContext = false, name = "scripted", structured } = options
+    const play = (placed: PlacedRequest, pick: () => RunScript) => {
+      const moments: Array<Moment> = []
+      runs.push({ placed, moments })
+      const picked = pick()
+      const phases = isTurn(picked) ? { turn: picked } : picked
+      return startSession({ placed, phases, moments, structured, idle: [text("done")] })
+    }
     return {
       provider: {
-        name: options.name ?? "scripted",
-        capabilities: Object.freeze({ ...everything, ...options.capabilities }),
-        inheritsContext: options.inheritsContext ?? false,
-        start: (placed) => {
-          const run = { placed, moments: [] }
-          runs.push(run)
-          const played = typeof script === "function" ? script(placed) : script
-          const phases = isTurn(played) ? { turn: played } : played
-          return startSession({
-            placed,
-            phases,
-            moments: run.moments,
-            structured: options.structured,
-            idle: [text("done")]
-          })
-        }
+        name,
+        capabilities: Object.freeze({ ...everything, ...capabilities }),
+        inheritsContext,
+        start: (placed) => play(placed, () => (typeof script === "function" ? script(placed) : script)),
+        ...(continued && { resume: (placed, payload) => play(placed, () => continued(placed, payload)) })
       },
       runs: Effect.sync(() => runs.map(({ moments, placed }) => ({ placed, moments: [...moments] })))
     }

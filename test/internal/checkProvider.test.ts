@@ -46,6 +46,12 @@ describe("checkProvider", () => {
     ])
   })
 
+  it("takes a provider that can go on from a token, if that is a function", () => {
+    assert.deepStrictEqual(problems({ ...provider(), resume: () => Effect.never }), [])
+    assert.deepStrictEqual(problems({ ...provider(), resume: undefined }), [])
+    assert.deepStrictEqual(problems({ ...provider(), resume: true }), ["resume: Expected a function"])
+  })
+
   it("refuses kinds of content that there are not", () => {
     for (const content of ["image", ["video"], ["image", "text"], {}]) {
       assert.deepStrictEqual(problems({ ...provider(), capabilities: { ...nothing, content } }), [

@@ -92,6 +92,7 @@ export const layer = (make: () => PromiseSubagents.PromiseSubagents): Layer.Laye
         get: (name) => attempt(() => facade.get(name)),
         list: Effect.promise(facade.list),
         start: start as Subagents.Subagents["Service"]["start"],
+        resume: () => Effect.die("the facade takes no tokens"),
         run: (name, request) => attempt(() => facade.run(name, request)),
         events: Stream.orDie(Stream.fromAsyncIterable(facade.events, identity)),
         on: (listener) =>

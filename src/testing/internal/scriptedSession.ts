@@ -73,7 +73,7 @@ const finalizer = ({ play }: Turn, steps: ReadonlyArray<Step>): Effect.Effect<vo
 /** Starts the child that the script describes. */
 export const startSession = Effect.fnUntraced(function* (scripted: Scripted) {
   const { moments, phases, placed } = scripted
-  const { id, release = [], resumed, start = [], takesMessages = false, turn = [], turnFinalizer = [] } = phases
+  const { id, release = [], resumed, start = [], takesMessages = false, token, turn = [], turnFinalizer = [] } = phases
   const scope = yield* Effect.scope
   const first = yield* makeTurn(scripted)
   let current = first
@@ -97,6 +97,7 @@ export const startSession = Effect.fnUntraced(function* (scripted: Scripted) {
   const session: ChildSession = {
     ...(id !== undefined && { id }),
     turn: playTurn(first, turn),
+    ...(token && { token }),
     ...(takesMessages && {
       sendMessage: (message) =>
         Effect.suspend(() =>
