@@ -37,19 +37,19 @@ const endHost = (end: "throw" | NodeJS.Signals, name: string) =>
   })
 
 describe("a guard", () => {
-  it.live("ends what a host has left that was killed", () =>
+  it.live("[I5] ends what a host has left that was killed", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* endHost("SIGKILL", "run_guard_kill"), "SIGKILL")
     })
   )
 
-  it.live("ends what a host has left that died of an uncaught error", () =>
+  it.live("[I5] ends what a host has left that died of an uncaught error", () =>
     Effect.gen(function* () {
       assert.notStrictEqual(yield* endHost("throw", "run_guard_throw"), 0)
     })
   )
 
-  it.live("is not needed by a host that ends by SIGTERM and runs its finalizers", () =>
+  it.live("[I5] is not needed by a host that ends by SIGTERM and runs its finalizers", () =>
     Effect.gen(function* () {
       assert.notStrictEqual(yield* endHost("SIGTERM", "run_guard_term"), 0)
     })

@@ -54,7 +54,7 @@ describe("a permission request", () => {
     })
   )
 
-  it.live("(19) [E1] is denied at once if there is nobody to ask", () =>
+  it.live("(19) [E1] [E3] is denied at once if there is nobody to ask, and nobody is blamed", () =>
     Effect.gen(function* () {
       const { said, updates } = yield* play([["ask", {}]])
       assert.strictEqual(said, "selected no")
@@ -178,7 +178,7 @@ describe("a permission request", () => {
     })
   )
 
-  it.live("is answered when the turn has ended without waiting for it", () =>
+  it.live("[O9] is answered when the turn has ended without waiting for it", () =>
     Effect.gen(function* () {
       const withdrawn = yield* Deferred.make<void>()
       const steps: ReadonlyArray<Step> = [

@@ -4,6 +4,7 @@ import type { AcpProvider } from "effect-subagent/providers"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as fs from "node:fs"
@@ -193,7 +194,7 @@ describe("a turn that is cancelled", () => {
     ["says end_turn", { cancelAnswer: "end_turn" }],
     ["answers with an error", { cancelAnswer: "error" }]
   ] as const) {
-    it.live(`is aborted at once, also by an agent that ${how}`, () =>
+    it.live(`[C7] is aborted at once and for good, also by an agent that ${how}`, () =>
       Effect.gen(function* () {
         const run = yield* start([["say", "so far"], ["hang"]])
         yield* firstWords(run)
@@ -243,7 +244,7 @@ describe("a turn that is cancelled", () => {
     })
   )
 
-  it.live("[C9] ends an agent that does not end it, also if the run is not released", () =>
+  it.live("ends an agent that does not end it, also if the run is not released", () =>
     Effect.gen(function* () {
       const run = yield* start([["say", "a"], ["hang"]])
       yield* firstWords(run)
@@ -347,6 +348,26 @@ describe("a release", () => {
     })
   )
 
+  it.live("[A11] comes before a timeout round the run has its result", () =>
+    Effect.gen(function* () {
+      const marks = folder()
+      yield* run([["start", "daemon"], ["hang"]]).pipe(
+        Effect.timeoutOption("700 millis"),
+        Effect.provide(stubLayer({ folder: marks }))
+      )
+      const [pid = "0"] = fs.readdirSync(marks)
+      assert.isFalse(isAlive(Number.parseInt(pid, 10)))
+    })
+  )
+
+  it.live("[I1] leaves room for the next run, again and again", () =>
+    Effect.gen(function* () {
+      const subagents = yield* Subagents.Subagents
+      for (let i = 0; i < 10; i++) assert.strictEqual(said(yield* run([["say", `${i}`]])), `${i}`)
+      assert.deepStrictEqual(yield* subagents.live, [])
+    }).pipe(Effect.provide(stubLayer()))
+  )
+
   it.live("comes of the end of the whole layer, too", () =>
     Effect.gen(function* () {
       const runId = yield* Effect.gen(function* () {
@@ -377,7 +398,7 @@ describe("a resumed run", () => {
     }).pipe(Effect.scoped, Effect.provide(stubLayer()))
   )
 
-  it.live("(16) waits until the agent has ended the turn that was cancelled, and hears nothing of it", () =>
+  it.live("(16) [C9] [O5] waits until the agent has ended the turn that was cancelled, and hears nothing of it", () =>
     Effect.gen(function* () {
       const first = yield* start([["say", "so far"], ["ask", {}], ["hang"]])
       yield* first.updates.pipe(
@@ -413,6 +434,19 @@ describe("a resumed run", () => {
       const second = yield* first.resume!("go on")
       assert.strictEqual((yield* second.result).failure?.kind, "transport")
     }).pipe(Effect.scoped, Effect.provide(stubLayer({ ignoreCancel: true }, { timeouts: { cancel: "100 millis" } })))
+  )
+
+  it.live("(16) [O3] is one at a time", () =>
+    Effect.gen(function* () {
+      const first = yield* start([["say", "one"]])
+      yield* first.result
+      const [one, other] = yield* Effect.all(
+        [Effect.result(first.resume!('[["say", "two"]]')), Effect.result(first.resume!('[["say", "three"]]'))],
+        { concurrency: "unbounded" }
+      )
+      assert.deepStrictEqual([Result.isSuccess(one), Result.isSuccess(other)], [true, false])
+      assert.strictEqual(Result.isFailure(other) ? other.failure.code : "", "CHILD_BUSY")
+    }).pipe(Effect.scoped, Effect.provide(stubLayer()))
   )
 
   it.live("(16) of an agent that has ended is an error", () =>
@@ -485,6 +519,13 @@ describe("a structured value", () => {
       assert.deepStrictEqual([wrong.stopReason, wrong.failure?.kind], ["error", "schema-invalid"])
       const missing = yield* structured([1, 2, 3].map(() => [["say", "no"]] as const))
       assert.deepStrictEqual([missing.stopReason, missing.failure?.kind], ["error", "schema-missing"])
+    })
+  )
+
+  it.live("(13) [N4] that was wrong, and then not given again, was not missing", () =>
+    Effect.gen(function* () {
+      const result = yield* structured([[["say", '{"name":1}']], [["say", "no"]], [["say", "no"]]])
+      assert.strictEqual(result.failure?.kind, "schema-invalid")
     })
   )
 
