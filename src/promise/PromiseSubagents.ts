@@ -96,7 +96,7 @@ export interface PromiseSubagents extends AsyncDisposable {
   ) => Promise<SubagentResult<Structured<O>>>
   /** An agent that nobody delegated to: the `parent` of a host that has no agents of its own. */
   readonly root: (options?: { readonly cwd?: string; readonly options?: AgentOptions }) => Agent
-  /** A tool through which a model delegates, in whatever loop it runs. */
+  /** A tool through which a model delegates, in whatever loop it runs. Throws `SubagentError` for options that are none. */
   readonly tool: (options: ToolOptions) => PlainTool
   /** The names of the providers there are, in order of registration. */
   readonly list: () => Promise<ReadonlyArray<string>>

@@ -110,13 +110,14 @@ export class PlainToolError extends Error {
 
 /**
  * A tool of a host with Effect, for a loop without. Its runs are started in the services that are here, and a start that
- * is under way ends with the scope.
+ * is under way ends with the scope. Fails with `InvalidRequest` for options that are not well formed.
  *
  * @category constructors
  * @since 0.1.0
  */
-export const make = (options: Options): Effect.Effect<PlainTool, never, Subagents | Scope.Scope> =>
+export const make = (options: Options): Effect.Effect<PlainTool, SubagentError, Subagents | Scope.Scope> =>
   Effect.gen(function* () {
+    yield* Effect.fromResult(Binding.check(options))
     const scope = yield* Effect.scope
     const context = yield* Effect.context<Subagents>()
     const { start } = yield* Subagents
@@ -131,6 +132,8 @@ type Start = (name: string, request: SubagentStartRequest) => Promise<PromiseRun
 
 /** @internal */
 export const fromStart = (options: Options, start: Start): PlainTool => {
+  const checked = Binding.check(options)
+  if (Result.isFailure(checked)) throw checked.failure
   const execute = async (input: unknown, context: PlainToolContext): Promise<PlainToolAnswer> => {
     try {
       return await call(options, start, input, context)

@@ -116,17 +116,17 @@ const isUsable =
     (session.header.delegationDepth ?? 0) < Math.min(maxDepth, policy.maxDepth)
 
 /**
- * The handler of a binding.
+ * The handler of a binding. Fails with `InvalidRequest` for options that are not well formed, a misspelt key among them.
  *
  * @category layers
  * @since 0.1.0
  */
 export const layer = <const Name extends string = "subagent">(
   options: Options<Name>
-): Layer.Layer<Tool.Handler<Name>, never, Subagents> =>
+): Layer.Layer<Tool.Handler<Name>, SubagentError, Subagents> =>
   Layer.unwrap(
     Effect.map(
-      Effect.service(Subagents),
+      Effect.andThen(Effect.fromResult(Binding.check(options)), Effect.service(Subagents)),
       (subagents) =>
         // the handler record has the one key that the tool's name is, which TypeScript can't see of a generic name
         Toolkit.make(make(options as Options)).toLayer({

@@ -255,6 +255,17 @@ for (const [host, use] of hosts) {
 }
 
 describe("a plain tool", () => {
+  it("can't be had for options that are none", async () => {
+    const options = { provider: "p", tolFilter: {} } as SubagentTool.Options
+    const error = await Effect.runPromise(
+      Effect.flip(Effect.scoped(Effect.provide(PlainTool.make(options), Subagents.layer)))
+    )
+    assert.strictEqual(error.code, "INVALID_REQUEST")
+    const facade = PromiseSubagents.fromProviders([])
+    assert.throws(() => facade.tool(options), /tolFilter/)
+    await facade.dispose()
+  })
+
   it("answers with the value that its configuration asks for: as JSON for the model, decoded for the host (13)", async () => {
     const scripted = Effect.runSync(
       ScriptedProvider.make([ScriptedProvider.submit({ when: "2026-11-30T00:00:00.000Z" })], { name: "p" })

@@ -1,5 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, Capabilities, Content, CurrentAgent, type SubagentProvider, Subagents } from "effect-subagent"
+import {
+  Agent,
+  Capabilities,
+  Content,
+  CurrentAgent,
+  type SubagentError,
+  type SubagentProvider,
+  Subagents
+} from "effect-subagent"
 import { AvailableTo } from "effect-subagent/agent"
 import { SubagentTool } from "effect-subagent/tool"
 import * as Tool from "effect/ai/Tool"
@@ -7,6 +15,7 @@ import * as Toolkit from "effect/ai/Toolkit"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
@@ -301,42 +310,97 @@ describe("SubagentTool", () => {
     })
   )
 
-  it.effect("releases the run exactly once, on success [seed 28] and on failure [seed 29]", () =>
-    Effect.gen(function* () {
-      const [good, bad] = [seenNothing(), seenNothing()]
-      yield* callTool(task, { provider: "spawn" }, provider(good, answers("done")))
-      const result = yield* callTool(
-        task,
-        { provider: "spawn" },
-        provider(bad, () => Effect.die("broken"))
-      )
-      assert.isTrue(result.isFailure)
-      assert.include(result.encodedResult, "broken")
-      assert.lengthOf(good.released, 1)
-      assert.lengthOf(bad.released, 1)
-    })
-  )
-
-  it.effect("stops the run when the call is interrupted [seed 30]", () =>
-    Effect.gen(function* () {
-      const seen = seenNothing()
-      const begun = yield* Deferred.make<void>()
-      const calling = yield* Effect.forkChild(
-        callTool(
-          task,
-          { provider: "spawn" },
-          provider(seen, () => Effect.andThen(Deferred.succeed(begun, undefined), Effect.never))
+  /** Calls the tool and looks, while the layers still live, at what is left of the run. */
+  const callAndLook = (
+    turn: (placed: SubagentProvider.PlacedRequest) => SubagentProvider.ChildSession["turn"],
+    call: (
+      handle: Effect.Effect<{ readonly isFailure: boolean; readonly encodedResult: unknown }>
+    ) => Effect.Effect<unknown>
+  ) => {
+    const seen = seenNothing()
+    return Effect.gen(function* () {
+      const kit = yield* SubagentTool.toolkit([SubagentTool.make({ provider: "spawn" })])
+      const parent = yield* Agent.root()
+      const answer = yield* call(
+        kit.handle("subagent", task as never, "call-1").pipe(
+          Effect.flatMap(Stream.runCollect),
+          Effect.map((results) => results.at(-1)!),
+          Effect.provideService(CurrentAgent.CurrentAgent, parent),
+          Effect.orDie
         )
       )
-      yield* Deferred.await(begun)
-      yield* Fiber.interrupt(calling)
-      assert.lengthOf(seen.released, 1)
+      const { live } = yield* Subagents.Subagents
+      return { answer, live: (yield* live).length, released: seen.released.length }
+    }).pipe(
+      Effect.provide(
+        SubagentTool.layer({ provider: "spawn" }).pipe(
+          Layer.provideMerge(Subagents.add(provider(seen, turn)).pipe(Layer.provideMerge(Subagents.layer)))
+        )
+      )
+    )
+  }
+
+  it.effect("releases the run exactly once before it answers, on success [seed 28] and on failure [seed 29]", () =>
+    Effect.gen(function* () {
+      for (const turn of [
+        answers("done"),
+        () => Effect.die("broken"),
+        () => Effect.succeed({ stopReason: "refusal" })
+      ]) {
+        const { live, released } = yield* callAndLook(turn, (handle) => handle)
+        assert.deepStrictEqual({ live, released }, { live: 0, released: 1 })
+      }
     })
   )
 
-  it("can't be had without the service [seed 32]", () => {
+  it.effect("stops and releases the run when the call is interrupted [seed 30]", () =>
+    Effect.gen(function* () {
+      const begun = yield* Deferred.make<void>()
+      let stopped = false
+      const hang = () =>
+        Effect.andThen(Deferred.succeed(begun, undefined), Effect.never).pipe(
+          Effect.onInterrupt(() => Effect.sync(() => (stopped = true)))
+        )
+      const { answer, live, released } = yield* callAndLook(hang, (handle) =>
+        Effect.gen(function* () {
+          const calling = yield* Effect.forkChild(handle)
+          yield* Deferred.await(begun)
+          yield* Fiber.interrupt(calling)
+          return Exit.hasInterrupts(yield* Fiber.await(calling))
+        })
+      )
+      assert.deepStrictEqual({ answer, live, released, stopped }, { answer: true, live: 0, released: 1, stopped: true })
+    })
+  )
+
+  it.effect("refuses options that are none, each with its path: a misspelt filter never widens access", () =>
+    Effect.gen(function* () {
+      const wrong: ReadonlyArray<readonly [object, string]> = [
+        [{}, "provider"],
+        [{ provider: " " }, "provider"],
+        [{ provider: "spawn", tolFilter: { allow: [] } }, "tolFilter"],
+        [{ provider: "spawn", toolFilter: { alow: [] } }, "toolFilter.alow"],
+        [{ provider: "spawn", toolFilter: {} }, "toolFilter"],
+        [{ provider: "spawn", toolName: "" }, "toolName"],
+        [{ provider: "spawn", maxDepth: -1 }, "maxDepth"],
+        [{ provider: "spawn", maxResultBytes: 0 }, "maxResultBytes"],
+        [{ provider: "spawn", outputSchema: {} }, "outputSchema"],
+        [{ provider: "spawn", agentOptions: "fast" }, "agentOptions"]
+      ]
+      for (const [options, path] of wrong) {
+        const layer = SubagentTool.layer(options as SubagentTool.Options)
+        const error = yield* Effect.flip(Layer.build(Layer.provide(layer, Subagents.layer)))
+        assert.strictEqual(error.code, "INVALID_REQUEST")
+        assert.include(error.message, `${path}: `)
+      }
+    })
+  )
+
+  it("can't be had without the service, says the compiler [seed 32]", () => {
     // @ts-expect-error the layer needs Subagents
-    const layer: Layer.Layer<Tool.Handler<"subagent">> = SubagentTool.layer({ provider: "spawn" })
+    const layer: Layer.Layer<Tool.Handler<"subagent">, SubagentError.SubagentError> = SubagentTool.layer({
+      provider: "spawn"
+    })
     assert.isTrue(Layer.isLayer(layer))
   })
 

@@ -9,7 +9,9 @@ import * as Schema from "effect/Schema"
 import type { Agent } from "../../Agent.ts"
 import { issueAt, issuesOf } from "../../internal/issues.ts"
 import { NonBlank } from "../../internal/nonBlank.ts"
-import type { RequestIssue } from "../../SubagentError.ts"
+import { Depth, Filter, OptionsObject, OutputSchema } from "../../internal/readRequest.ts"
+import type { RequestIssue, SubagentError } from "../../SubagentError.ts"
+import { fromReason, InvalidRequest } from "../../SubagentError.ts"
 import type { SubagentStartRequest } from "../../SubagentRequest.ts"
 import type { Options } from "../SubagentTool.ts"
 
@@ -29,6 +31,27 @@ export const inputSchema = {
   required: ["description", "prompt"],
   additionalProperties: false
 } as const
+
+const decodeOptions = Schema.decodeUnknownResult(
+  Schema.Struct({
+    provider: NonBlank,
+    toolName: Schema.optional(NonBlank),
+    inheritsContext: Schema.optional(Schema.Boolean),
+    agentOptions: Schema.optional(OptionsObject),
+    toolFilter: Schema.optional(Filter),
+    maxDepth: Schema.optional(Depth),
+    outputSchema: Schema.optional(OutputSchema),
+    maxResultBytes: Schema.optional(Schema.Int.check(Schema.isGreaterThan(0)))
+  }),
+  { errors: "all", onExcessProperty: "error" }
+)
+
+/** Checks a binding before a model can use it: a misspelt filter must never widen access. */
+export const check = (options: Options): Result.Result<void, SubagentError> =>
+  Result.mapBoth(decodeOptions(options), {
+    onFailure: (error) => fromReason(new InvalidRequest({ issues: issuesOf(error) })),
+    onSuccess: () => undefined
+  })
 
 /** What the model is told of the tool. */
 export const describe = ({ inheritsContext = false }: Options): string =>
