@@ -12,6 +12,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
+import * as Scheduler from "effect/Scheduler"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { TestClock } from "effect/testing"
@@ -122,6 +123,26 @@ describe("a message to an agent (15)", () => {
       assert.deepStrictEqual(yield* Effect.flip(agent.steer("too late")), refused)
       yield* Deferred.succeed(gate, undefined)
       assert.deepStrictEqual(receipts(agent.updates), [])
+    })
+  )
+
+  it.effect("G1: is read or refused, however close to the decision to end it comes", () =>
+    Effect.gen(function* () {
+      const outcomes = new Set<string>()
+      // the agent makes way for others now and then, each time somewhere else
+      for (let pace = 4; pace < 32; pace++) {
+        for (let ways = 0; ways < 12; ways++) {
+          const agent = yield* open(calculator(() => ({ text: "it is 3" })))
+          const turn = Effect.provideService(agent.turn("go"), Scheduler.MaxOpsBeforeYield, pace)
+          const fiber = yield* Effect.forkChild(turn, { startImmediately: true })
+          for (let way = 0; way < ways; way++) yield* Effect.yieldNow
+          const sent = yield* Effect.exit(agent.steer("thanks"))
+          yield* Fiber.join(fiber)
+          assert.strictEqual(receipts(agent.updates).length, Exit.isSuccess(sent) ? 1 : 0)
+          outcomes.add(sent._tag)
+        }
+      }
+      assert.deepStrictEqual([...outcomes].toSorted(), ["Failure", "Success"])
     })
   )
 
