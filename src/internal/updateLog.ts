@@ -10,9 +10,11 @@
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
+import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { RunId } from "../Agent.ts"
-import type { SubagentUpdate, UnstampedUpdate } from "../SubagentUpdate.ts"
+import { ContentBlock } from "../Content.ts"
+import type { SubagentUpdate, ToolCall, UnstampedUpdate } from "../SubagentUpdate.ts"
 import * as FanOut from "./fanOut.ts"
 import { OutputFold } from "./outputFold.ts"
 
@@ -103,7 +105,7 @@ const copy = (update: UnstampedUpdate): UnstampedUpdate | undefined => {
     case "Thought":
       return Predicate.isString(update.text) ? { ...update } : undefined
     case "ToolCall":
-      return Predicate.isString(update.id) && toolStates.has(update.status) ? { ...update } : undefined
+      return Predicate.isString(update.id) && toolStates.has(update.status) ? detached(update) : undefined
     case "Usage":
       return Predicate.isObject(update.usage) ? { ...update, usage: frozen(update.usage) } : undefined
     case "Plan":
@@ -118,14 +120,30 @@ const copy = (update: UnstampedUpdate): UnstampedUpdate | undefined => {
   }
 }
 
-/** A frozen copy of plain data, all the way down. */
+/** A frozen copy of plain data, all the way down. What is no plain data is kept as it is. */
 export const frozen = <A>(value: A): A => {
-  if (!Predicate.isObjectOrArray(value)) return value
+  if (!Array.isArray(value) && !isPlain(value)) return value
   const copied = Array.isArray(value)
     ? value.map(frozen)
     : Object.fromEntries(Object.entries(value).map(([key, each]) => [key, frozen(each)]))
   return Object.freeze(copied) as A
 }
+
+const isPlain = (value: unknown): value is object => {
+  if (!Predicate.isObject(value)) return false
+  const prototype = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+/** A tool call whose data is nobody else's: neither the tool nor its caller sees what a subscriber does with it. */
+const detached = (call: ToolCall): ToolCall => ({
+  ...call,
+  ...("input" in call && { input: snapshot(call.input) }),
+  ...("output" in call && { output: snapshot(call.output) })
+})
+
+/** What refers to itself can't be copied, and is no data of a tool's. */
+const snapshot = (value: unknown): unknown => Result.getOrUndefined(Result.try(() => frozen(value)))
 
 const toolStates = new Set(["pending", "running", "completed", "failed"])
 
@@ -133,7 +151,8 @@ const receiptStates = new Set(["consumed", "expired"])
 
 const areEntries = (entries: unknown): boolean => Array.isArray(entries) && entries.every(Predicate.isObject)
 
+const isContentBlock = Schema.is(ContentBlock)
+
+/** Text, which is nearly all there is, is told by hand. */
 const isBlock = (block: unknown): boolean =>
-  Predicate.isObject(block) &&
-  Predicate.isString(block["type"]) &&
-  (block["type"] !== "text" || Predicate.isString(block["text"]))
+  Predicate.isObject(block) && (block["type"] === "text" ? Predicate.isString(block["text"]) : isContentBlock(block))

@@ -111,6 +111,9 @@ describe("UpdateLog", () => {
         { _tag: "Content", block: { type: "text" } },
         { _tag: "Content", block: { text: "x" } },
         { _tag: "Content", block: null },
+        { _tag: "Content", block: { type: "video" } },
+        { _tag: "Content", block: { type: "image" } },
+        { _tag: "Content", block: { type: "resource" } },
         { _tag: "Content", messageId: 3, block: { type: "text", text: "x" } },
         { _tag: "Content", block: { type: "resource", resource: circular } },
         { _tag: "Thought" },
@@ -194,6 +197,23 @@ describe("UpdateLog", () => {
       assert.throws(() => Object.assign(content, { seq: 9 }), TypeError)
       assert.deepStrictEqual(log.fold.output(), [expected.block])
       assert.deepStrictEqual(log.fold.usage, expected.usage)
+    })
+  )
+
+  it.effect("takes a copy of what a tool is given and gives, and nothing that can't be copied (17)", () =>
+    Effect.gen(function* () {
+      const log = makeLog()
+      const circular: { self?: unknown } = {}
+      circular.self = circular
+      const when = new Date(0)
+      const input = { body: { to: "alice" }, when }
+      log.add({ _tag: "ToolCall", id: "c", status: "running", input, output: circular })
+      input.body.to = "mallory"
+      log.end()
+      const [call] = (yield* collect(log)) as ReadonlyArray<SubagentUpdate.ToolCall>
+      assert.deepStrictEqual(call?.input, { body: { to: "alice" }, when })
+      assert.isTrue(Object.isFrozen((call?.input as typeof input).body))
+      assert.isUndefined(call?.output)
     })
   )
 
