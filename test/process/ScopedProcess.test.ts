@@ -167,7 +167,9 @@ describe("the end of a scoped process", () => {
     Effect.gen(function* () {
       let text = ""
       const { pid } = yield* Effect.gen(function* () {
-        const opened = yield* shell("cat; head -c 200000 /dev/zero; echo done")
+        const opened = yield* shell("cat; head -c 200000 /dev/zero >&2; head -c 200000 /dev/zero; echo done", {
+          grace: "5 seconds"
+        })
         yield* opened.read((bytes) => Effect.sync(() => (text += new TextDecoder().decode(bytes))), Effect.void)
         return opened
       }).pipe(Effect.scoped)
