@@ -37,8 +37,15 @@ const retire = (signal: AbortSignalLike, hub: Hub): void => {
   Result.try(() => signal.removeEventListener("abort", hub.dispatch))
 }
 
+/** Whether a signal has been aborted. One that can't be read counts as aborted: it could stop nothing any more. */
+export const isAborted = (signal: AbortSignalLike): boolean =>
+  Result.getOrElse(
+    Result.try(() => signal.aborted),
+    () => true
+  )
+
 /**
- * Calls back once if the signal is aborted from now on. The caller checks `signal.aborted` first: a signal that has
+ * Calls back once if the signal is aborted from now on. The caller checks `isAborted` first: a signal that has
  * been aborted never fires. Returns what takes the callback back; that is idempotent.
  */
 export const onAbort = (signal: AbortSignalLike, callback: () => void): (() => void) => {

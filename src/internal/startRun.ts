@@ -18,14 +18,23 @@ import { Approvals } from "../Approvals.ts"
 import type { Capabilities } from "../Capabilities.ts"
 import type { ResumeToken } from "../ResumeToken.ts"
 import type { SubagentError } from "../SubagentError.ts"
-import { AbortedBeforeStart, ChildBusy, fromReason, ParentSettled, RegistryClosed } from "../SubagentError.ts"
+import {
+  AbortedBeforeStart,
+  ChildBusy,
+  fromReason,
+  InvalidRequest,
+  ParentSettled,
+  RegistryClosed
+} from "../SubagentError.ts"
 import type { ChildSession, OutputSpec, PlacedRequest, SubagentProvider } from "../SubagentProvider.ts"
 import type { SchemaSpec } from "../SubagentRequest.ts"
 import type { SubagentRun } from "../SubagentRun.ts"
 import type { UnstampedUpdate } from "../SubagentUpdate.ts"
-import { onAbort } from "./abortSignal.ts"
+import { isAborted, onAbort } from "./abortSignal.ts"
 import { activate } from "./activate.ts"
-import { issuesOf } from "./issues.ts"
+import { describeUnknown } from "./describe.ts"
+import { effectOf } from "./effectOf.ts"
+import { issueAt, issuesOf } from "./issues.ts"
 import type { Place } from "./place.ts"
 import type { ReadRequest } from "./readRequest.ts"
 import type { Run, Runs, Session } from "./runs.ts"
@@ -99,7 +108,7 @@ const refusalOf = (
   started: Exit.Exit<ChildSession, SubagentError> | undefined,
   session: ChildSession | undefined
 ): SubagentError | undefined => {
-  if (read.signal?.aborted === true) return fromReason(new AbortedBeforeStart({ provider: name }))
+  if (read.signal !== undefined && isAborted(read.signal)) return fromReason(new AbortedBeforeStart({ provider: name }))
   if (owner?.verdict !== undefined) {
     return fromReason(new ParentSettled({ parentId: read.parent.id, parentRunId: owner.lineage.runId }))
   }
@@ -136,7 +145,7 @@ const accept = Effect.fnUntraced(function* (
 ) {
   const { capabilities, isClosed, name, now, owner, place, provider, read, runs, token, updateCapacity } = start
   const { signal } = read
-  if (signal?.aborted === true) return yield* fromReason(new AbortedBeforeStart({ provider: name }))
+  if (signal !== undefined && isAborted(signal)) return yield* fromReason(new AbortedBeforeStart({ provider: name }))
   const callerScope = yield* Effect.scope
   const approver = (yield* Approvals) ?? owner?.approver
   const session: Session = {
@@ -163,16 +172,22 @@ const accept = Effect.fnUntraced(function* (
 
   const calledOff = Deferred.makeUnsafe<undefined>()
   const callOff = (): void => void Deferred.doneUnsafe(calledOff, Exit.succeed(undefined))
-  const forgetSignal =
+  const listening = Result.try(() =>
     signal === undefined
       ? constVoid
       : onAbort(signal, () => {
           if (session.holder === undefined) callOff()
           else runs.abort(session.holder, { _tag: "Signal" })
         })
+  )
+  if (Result.isFailure(listening)) {
+    const message = `Could not be listened to: ${describeUnknown(listening.failure)}`
+    return yield* fromReason(new InvalidRequest({ issues: [issueAt(["signal"], message)] }))
+  }
+  const forgetSignal = listening.success
 
   const starting = yield* Effect.suspend(() =>
-    token === undefined ? provider.start(placed) : provider.resume!(placed, token.payload)
+    effectOf(token === undefined ? provider.start(placed) : provider.resume!(placed, token.payload))
   ).pipe(
     Effect.provideService(Approvals, approver),
     Scope.provide(session.scope),

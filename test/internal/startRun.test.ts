@@ -40,6 +40,53 @@ const makeResource = () => {
 }
 
 describe("a start that comes to nothing leaves nothing (4)", () => {
+  it.effect("also for a signal that can't be listened to, or stops telling whether it is aborted", () =>
+    Effect.gen(function* () {
+      const { acquire, acquired, alive } = makeResource()
+      const readable = (reads: number) => ({
+        get aborted() {
+          if (reads-- <= 0) throw new Error("revoked")
+          return false
+        },
+        addEventListener: () => {},
+        removeEventListener: () => {}
+      })
+      const deaf = {
+        aborted: false,
+        addEventListener: () => {
+          throw new Error("deaf")
+        },
+        removeEventListener: () => {}
+      }
+      const opening = provider({
+        start: () => Effect.as(Effect.andThen(acquire, Effect.yieldNow), { turn: Effect.succeed(completed) })
+      })
+      const reasons = yield* withSeam([opening], (seam) =>
+        Effect.forEach([readable(1), readable(2), deaf], (signal) =>
+          Effect.map(Effect.exit(Effect.scoped(seam.start("p", { ...request, signal }))), tagOf)
+        )
+      )
+      assert.deepStrictEqual(reasons, ["AbortedBeforeStart", "AbortedBeforeStart", "InvalidRequest"])
+      // the second signal failed only when there was a session
+      assert.deepStrictEqual([acquired(), alive()], [1, 0])
+    })
+  )
+
+  it.effect("also for a start that is an async function, whose rejection is handled", () =>
+    Effect.gen(function* () {
+      const rejections: Array<unknown> = []
+      const listener = (reason: unknown) => rejections.push(reason)
+      process.on("unhandledRejection", listener)
+      const exit = yield* withSeam([provider({ start: (() => Promise.reject(new Error("async"))) as never })], (seam) =>
+        Effect.exit(Effect.scoped(seam.start("p", request)))
+      )
+      yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      process.off("unhandledRejection", listener)
+      assert.strictEqual(tagOf(exit), "ProviderFault")
+      assert.deepStrictEqual(rejections, [])
+    })
+  )
+
   it.effect("whether it fails, dies, interrupts itself or gives what is no session", () =>
     Effect.gen(function* () {
       const { acquire, acquired, alive } = makeResource()
