@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import type { ApprovalOutcome } from "../../Approvals.ts"
 import { ask } from "../../Approvals.ts"
 import { describeCause } from "../../internal/describe.ts"
+import { frozen } from "../../internal/updateLog.ts"
 import type { AgentSpec } from "../AgentRuntime.ts"
 import type { ToolCall } from "./reply.ts"
 import type { NeedsApproval, ToolResult } from "./tools.ts"
@@ -27,7 +28,8 @@ export const permit = (
   const { id: toolCallId, name: toolName } = call
   const asking = Effect.suspend(() => {
     emit({ _tag: "Permission", toolCallId })
-    return ask({ toolCallId, toolName, input, ...(lineage === undefined ? undefined : { lineage }) })
+    // a copy: what is approved is what is executed
+    return ask({ toolCallId, toolName, input: frozen(input), ...(lineage === undefined ? undefined : { lineage }) })
   }).pipe(
     Effect.onInterrupt(() => Effect.sync(() => emit({ _tag: "Permission", toolCallId, outcome: "withdrawn" }))),
     Effect.map((outcome) => {

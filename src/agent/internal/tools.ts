@@ -17,6 +17,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { Approvals } from "../../Approvals.ts"
 import { describeCause, describeUnknown } from "../../internal/describe.ts"
+import { effectOf } from "../../internal/effectOf.ts"
 import { issuesOf } from "../../internal/issues.ts"
 import type { ToolCall } from "./reply.ts"
 
@@ -124,7 +125,8 @@ const executable = (tool: AnyTool, context: Context.Context<never>, run: Run): E
     )
 
   return (call, caller) =>
-    decode(call.params).pipe(
+    // a copy: what a handler does with its arguments changes nothing of what the model said
+    decode(jsonCopy(call.params)).pipe(
       Effect.matchEffect({
         onFailure: (error) => Effect.succeed(failedResult(call, `Invalid arguments: ${issuesOf(error).join("; ")}`)),
         onSuccess: (params) =>
@@ -147,8 +149,8 @@ const executable = (tool: AnyTool, context: Context.Context<never>, run: Run): E
 const resultOf = (call: ToolCall, { isFailure, modelOutput, output }: Encoded): ToolResult => {
   const { id, name } = call
   // a tool without a result gives nothing, and nothing can't cross a wire
-  const result = output === undefined ? null : output
-  return typeof result !== "string" && Result.isFailure(Result.try(() => JSON.stringify(result)))
+  const result = output === undefined ? null : jsonCopy(output)
+  return result === undefined
     ? failedResult(call, "The tool's result can't be written as JSON")
     : Prompt.makePart("tool-result", {
         id,
@@ -160,16 +162,24 @@ const resultOf = (call: ToolCall, { isFailure, modelOutput, output }: Encoded): 
       })
 }
 
+/** A value as JSON has it, shared with nobody; nothing, if JSON can't write it. */
+const jsonCopy = (value: unknown): unknown =>
+  typeof value === "string"
+    ? value
+    : Result.getOrUndefined(Result.try(() => JSON.parse(JSON.stringify(value)) as unknown))
+
 const calling = (tool: AnyTool, { handler }: Tool.Handler<string>): Run => {
   const encode = Schema.encodeUnknownEffect(tool.successSchema)
   const { toModelOutput } = tool
   return (call, params, { onPreliminary }) =>
     Effect.flatMap(
-      handler(params, {
-        toolCallId: call.id,
-        preliminary: (result: unknown) =>
-          Effect.ignore(Effect.map(encode(result), (output) => onPreliminary(call, output)))
-      }),
+      effectOf(
+        handler(params, {
+          toolCallId: call.id,
+          preliminary: (result: unknown) =>
+            Effect.ignore(Effect.map(encode(result), (output) => onPreliminary(call, output)))
+        })
+      ),
       (result) =>
         Effect.map(encode(result), (output) => ({
           isFailure: false,
@@ -186,7 +196,7 @@ const handling =
       let last: Encoded = { isFailure: true, output: "The tool gave no result" }
       return Effect.map(
         Stream.runForEach(
-          Stream.unwrap(kit.handle(tool.name, call.params, call.id)),
+          Stream.unwrap(kit.handle(tool.name, jsonCopy(call.params), call.id)),
           ({ encodedResult, isFailure, modelOutput, preliminary }) =>
             Effect.sync(() => {
               if (preliminary) onPreliminary(call, encodedResult)

@@ -90,6 +90,22 @@ describe("a tool that needs an approval (19)", () => {
     })
   )
 
+  it.effect("is executed with what was approved, whatever the approver does to the question (17)", () =>
+    Effect.gen(function* () {
+      const agent = yield* dangerous(true)
+      yield* Effect.provideService(agent.turn, Approvals.Approvals, {
+        decide: ({ input }) =>
+          Effect.sync(() => {
+            assert.throws(() => {
+              ;(input as { path: string }).path = "/home"
+            })
+            return "approved"
+          })
+      })
+      assert.deepStrictEqual(agent.executed, [{ path: "/", times: 2 }])
+    })
+  )
+
   it.effect("has no lineage to tell in an agent that nobody delegated to", () =>
     Effect.gen(function* () {
       const requests: Array<Approvals.ApprovalRequest> = []

@@ -236,6 +236,53 @@ describe("a tool", () => {
     })
   )
 
+  it.effect("whose result JSON writes as nothing answers with a failed result, and does not end the agent", () =>
+    Effect.gen(function* () {
+      for (const result of [() => "x", Symbol("x"), { toJSON: () => undefined }]) {
+        const runtime = withTool(Tool.make("look", { success: Schema.Any }), () => Effect.succeed(result))
+        assert.deepStrictEqual(yield* answer("look", {}, runtime), failed("The tool's result can't be written as JSON"))
+      }
+    })
+  )
+
+  it.effect("whose handler gives no effect answers with a failed result, and does not end the agent", () =>
+    Effect.gen(function* () {
+      const handlers = [() => undefined, () => Promise.resolve("x"), () => Promise.reject(new Error("async"))]
+      for (const handler of handlers) {
+        const { isFailure, result } = yield* answer("look", {}, withTool(look(), handler as never))
+        assert.isTrue(isFailure)
+        assert.include(String(result), "not an effect")
+      }
+    })
+  )
+
+  it.effect("changes nothing of what the model said, nor of what it has answered, whatever it does to them (17)", () =>
+    Effect.gen(function* () {
+      const answered = { found: ["a"] }
+      const toolkit = Toolkit.make(
+        Tool.dynamic("pay", { parameters: { type: "object" }, success: Schema.Any, failureMode: "return" })
+      )
+      const handlers = toolkit.toLayer({
+        pay: (params) =>
+          Effect.sync(() => {
+            ;(params as { body: { to: string } }).body.to = "mallory"
+            return answered
+          })
+      })
+      const agent = yield* calling(
+        "pay",
+        { body: { to: "alice" } },
+        AgentRuntime.layer({ toolkit }).pipe(Layer.provide(handlers))
+      )
+      yield* agent.turn("go")
+      answered.found.push("b")
+      const [, second] = yield* agent.calls
+      const said = second?.prompt.content.slice(-2).map(({ content }): unknown => content[0])
+      assert.deepInclude(said?.[0] as object, { type: "tool-call", params: { body: { to: "alice" } } })
+      assert.deepInclude(said?.[1] as object, { type: "tool-result", result: { found: ["a"] } })
+    })
+  )
+
   it.effect("that gives nothing answers with null", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(
