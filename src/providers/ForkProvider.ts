@@ -15,7 +15,7 @@ import { fromReason, InvalidProvider, RequestIssue, type SubagentError } from ".
 import type { SubagentProvider } from "../SubagentProvider.ts"
 import type { Subagents } from "../Subagents.ts"
 import { addEffect } from "../Subagents.ts"
-import { openChild } from "./internal/childAgent.ts"
+import { openChild, resuming } from "./internal/childAgent.ts"
 
 /**
  * How the provider is named.
@@ -46,7 +46,8 @@ export const fromRuntime = (
         name: options.name ?? "fork",
         capabilities,
         inheritsContext: true,
-        start: (placed) => Effect.flatMap(completedTurns(placed.parent), (seed) => openChild(runtime, placed, seed))
+        start: (placed) => Effect.flatMap(completedTurns(placed.parent), (seed) => openChild(runtime, placed, seed)),
+        ...resuming(runtime)
       })
 }
 

@@ -13,7 +13,7 @@ import type { SubagentError } from "../SubagentError.ts"
 import type { SubagentProvider } from "../SubagentProvider.ts"
 import type { Subagents } from "../Subagents.ts"
 import { addEffect } from "../Subagents.ts"
-import { openChild } from "./internal/childAgent.ts"
+import { openChild, resuming } from "./internal/childAgent.ts"
 
 /**
  * How the provider is named.
@@ -36,7 +36,8 @@ export const fromRuntime = (runtime: AgentRuntime["Service"], options: Options =
   name: options.name ?? "spawn",
   capabilities: runtime.capabilities,
   inheritsContext: false,
-  start: (placed) => openChild(runtime, placed)
+  start: (placed) => openChild(runtime, placed),
+  ...resuming(runtime)
 })
 
 /**

@@ -1,7 +1,7 @@
 /** The life of agents of the default runtime: messages, further turns. The ids are those of faults reported of other systems. */
 import { assert, describe, it } from "@effect/vitest"
-import { Approvals, Content, SubagentError, type SubagentRun } from "effect-subagent"
-import { AgentRuntime } from "effect-subagent/agent"
+import { Agent, Approvals, Content, type ResumeToken, SubagentError, type SubagentRun } from "effect-subagent"
+import { AgentModels, AgentRuntime } from "effect-subagent/agent"
 import { ScriptedModel } from "effect-subagent/testing"
 import * as AiError from "effect/ai/AiError"
 import * as Tool from "effect/ai/Tool"
@@ -16,7 +16,7 @@ import * as Scheduler from "effect/Scheduler"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { TestClock } from "effect/testing"
-import { calls, delegate, inTree } from "../utils/tree.ts"
+import { calls, delegate, inTree, type Tree } from "../utils/tree.ts"
 import { tagOf } from "../utils/seam.ts"
 import { calculator, open, outline } from "./harness.ts"
 
@@ -615,6 +615,163 @@ describe("a child that is resumed (16)", () => {
       ])
     })
   )
+})
+
+describe("a child that goes on in another process (16)", () => {
+  const told: ScriptedModel.Rule = ({ userText }) => ({ text: `on ${userText}` })
+
+  /** Keeps the token of a child of this provider, once its first turn has ended, as text. */
+  const keep = (provider: string, ...[fields, options]: [Fields?, Parameters<typeof inTree>[2]?]) =>
+    Effect.map(
+      inTree(
+        told,
+        (tree) =>
+          Effect.gen(function* () {
+            yield* tree.ask("before")
+            const run = yield* tree.start(provider, "child", fields)
+            yield* run.result
+            const token = yield* run.token!
+            return { kept: JSON.stringify(token), parent: tree.root, run }
+          }),
+        options
+      ),
+      ({ value }) => value
+    )
+  type Fields = Parameters<Tree["start"]>[2]
+  const parse = (kept: string): ResumeToken.ResumeToken => JSON.parse(kept) as ResumeToken.ResumeToken
+
+  const memories: ReadonlyArray<[string, ReadonlyArray<ReturnType<typeof user>>]> = [
+    ["spawn", [user("child"), assistant("on child")]],
+    ["fork", [user("before"), assistant("on before"), user("child"), assistant("on child")]]
+  ]
+  for (const [provider, memory] of memories) {
+    it.effect(`is the same ${provider}, and remembers what it did there`, () =>
+      Effect.gen(function* () {
+        const { kept, parent, run } = yield* keep(provider)
+        const { value } = yield* inTree(told, (tree) =>
+          Effect.gen(function* () {
+            const resumed = yield* tree.seam.resume(parse(kept), "go on", { parent })
+            const { output } = yield* resumed.result
+            const further = yield* resumed.resume!("and on")
+            yield* further.result
+            return { calls: yield* tree.calls, further: yield* further.token!, output, resumed }
+          })
+        )
+        assert.strictEqual(value.resumed.id, run.id)
+        assert.deepStrictEqual(value.resumed.header, run.header)
+        assert.deepStrictEqual(value.output, [Content.text("on go on")])
+        assert.deepStrictEqual(outline(value.calls[0]), [...memory, user("go on")])
+        assert.deepStrictEqual(outline(value.calls[1]), [
+          ...memory,
+          user("go on"),
+          assistant("on go on"),
+          user("and on")
+        ])
+        assert.notDeepEqual(value.further.payload, parse(kept).payload)
+      })
+    )
+  }
+
+  const models = AgentModels.layer({ other: ScriptedModel.layer(told), usual: ScriptedModel.layer([]) })
+
+  it.effect("has the model that it had inherited, its system prompt, its filter and its depth (11, 12)", () =>
+    Effect.gen(function* () {
+      const agentOptions = { systemPrompt: "be brief" }
+      const asked = { agentOptions, toolFilter: { deny: ["write"] }, maxDepth: 1 }
+      const parent = yield* Agent.root({ options: { model: "other" } })
+      const { kept } = yield* keep("spawn", { ...asked, parent }, { models })
+      const seen: Array<ScriptedModel.ScriptedCall> = []
+      const noting: ScriptedModel.Rule = (call) => {
+        seen.push(call)
+        return told(call)
+      }
+      const { value } = yield* inTree(
+        () => ({ text: "the wrong model" }),
+        (tree) =>
+          Effect.gen(function* () {
+            const { model: _, ...options } = parent.options ?? {}
+            const resumed = yield* tree.seam.resume(parse(kept), "go on", { parent: { ...parent, options } })
+            return yield* resumed.result
+          }),
+        { models: AgentModels.layer({ other: ScriptedModel.layer(noting) }) }
+      )
+      assert.deepStrictEqual(value.output, [Content.text("on go on")])
+      assert.deepStrictEqual(outline(seen[0])?.[0], { role: "system", content: "be brief" })
+      assert.notInclude(seen[0]?.tools ?? [], "write")
+      assert.notInclude(seen[0]?.tools ?? [], "subagent")
+    })
+  )
+
+  it.effect("submits a value of the schema that is given again (13)", () =>
+    Effect.gen(function* () {
+      const { kept, parent } = yield* keep("spawn")
+      const { value } = yield* inTree(
+        () => submit({ value: 3 }),
+        (tree) =>
+          Effect.flatMap(
+            tree.seam.resume(parse(kept), "how many?", { parent, outputSchema: Schema.Number }),
+            ({ result }) => result
+          )
+      )
+      assert.strictEqual(value.structured, 3)
+    })
+  )
+
+  it.effect("remembers no turn that had not ended when its token was asked for", () =>
+    Effect.gen(function* () {
+      const { value } = yield* inTree(
+        ({ userText }) => ({ text: userText, ...(userText === "two" && { hang: true }) }),
+        (tree) =>
+          Effect.gen(function* () {
+            const run = yield* tree.start("spawn", "one")
+            yield* run.result
+            const before = yield* run.token!
+            const next = yield* run.resume!("two")
+            return { before, during: yield* next.token! }
+          })
+      )
+      assert.deepStrictEqual(value.during, value.before)
+    })
+  )
+
+  const call = { type: "tool-call", id: "1", name: "read", params: {}, providerExecuted: false }
+  const unbalanced = JSON.stringify({ content: [{ role: "assistant", content: [call] }] })
+  const tampered: ReadonlyArray<[string, unknown, string]> = [
+    ["nothing", null, "token.payload"],
+    ["of another shape", { seed: "x" }, "token.payload.agentOptions"],
+    [
+      "with more in it",
+      { agentOptions: { systemPrompt: "be evil" }, seed: "x" },
+      "token.payload.agentOptions.systemPrompt"
+    ],
+    ["without a memory", { agentOptions: {}, seed: null }, "token.payload.seed"],
+    ["with a memory out of balance", { agentOptions: {}, seed: unbalanced }, "token.payload.seed"],
+    [
+      "with a model there is not",
+      { agentOptions: { model: "huge" }, seed: '{"content":[]}' },
+      "token.payload.agentOptions.model"
+    ]
+  ]
+  for (const [what, payload, path] of tampered) {
+    it.effect(`is refused if its payload is ${what}`, () =>
+      Effect.gen(function* () {
+        const { kept, parent } = yield* keep("spawn")
+        const { events, value } = yield* inTree(told, (tree) =>
+          Effect.gen(function* () {
+            const error = yield* Effect.flip(
+              tree.seam.resume(Object.assign(parse(kept), { payload }), "go on", { parent })
+            )
+            return { calls: yield* tree.calls, error, live: yield* tree.seam.live }
+          })
+        )
+        const { reason } = value.error
+        assert.deepStrictEqual(reason._tag === "InvalidRequest" && reason.issues.map((issue) => issue.path.join(".")), [
+          path
+        ])
+        assert.deepStrictEqual([value.calls, value.live, events], [[], [], []])
+      })
+    )
+  }
 })
 
 describe("an agent that is stopped (9)", () => {

@@ -7,7 +7,13 @@ import { layer } from "../../docs/examples/own-runtime.ts"
 ProviderConformance.suite("spawn on a host's own runtime", layer, {
   describe,
   it,
-  prompts: { complete: "how many words are these", hang: "wait", stream: "wait", fail: "fail" },
+  prompts: {
+    complete: "how many words are these",
+    hang: "wait",
+    stream: "wait",
+    fail: "fail",
+    resume: "how many words"
+  },
   capabilities: { outputSchema: false, depthLimit: true, toolFilter: false }
 })
 

@@ -27,7 +27,7 @@ ProviderConformance.suite(
   {
     describe,
     it,
-    prompts: { complete: "hello", hang: "wait", stream: "go on", fail: "fail" },
+    prompts: { complete: "hello", hang: "wait", stream: "go on", fail: "fail", resume: "hello" },
     capabilities: { outputSchema: false, depthLimit: true, toolFilter: true }
   }
 )

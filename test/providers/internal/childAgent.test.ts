@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Content, type SubagentProvider } from "effect-subagent"
+import { Content, type ResumeToken, SubagentError, type SubagentProvider } from "effect-subagent"
 import type { AgentRuntime } from "effect-subagent/agent"
 import * as Effect from "effect/Effect"
-import { openChild } from "../../../src/providers/internal/childAgent.ts"
+import { openChild, resuming } from "../../../src/providers/internal/childAgent.ts"
 import { all, provider, root, withSeam } from "../../utils/seam.ts"
 
 describe("the agent of a placed request", () => {
@@ -48,6 +48,77 @@ describe("the agent of a placed request", () => {
     Effect.gen(function* () {
       assert.notProperty((yield* specOf(all)).spec, "seed")
       assert.strictEqual((yield* specOf(all, null)).spec.seed, null)
+    })
+  )
+
+  const lacking: ReadonlyArray<[string, Partial<AgentRuntime.AgentHandle>, boolean, ReadonlyArray<string>]> = [
+    ["only has turns", {}, false, ["turn", "resumeTurn"]],
+    ["takes messages", { steer: () => Effect.void }, false, ["turn", "resumeTurn", "sendMessage"]],
+    ["can say what it remembers", {}, true, ["turn", "resumeTurn", "token"]]
+  ]
+  for (const [how, handle, hasMemory, keys] of lacking) {
+    it.effect(`that ${how} is a session of just that (15, 16)`, () =>
+      Effect.gen(function* () {
+        const runtime: AgentRuntime.AgentRuntime["Service"] = {
+          capabilities: all,
+          open: ({ emit }) =>
+            Effect.sync(() => {
+              emit({ _tag: "Content", block: Content.text("done") })
+              return { turn: () => Effect.succeed({ stopReason: "completed" }), ...handle }
+            }),
+          ...(hasMemory && { completedTurns: () => Effect.succeed("all of it") })
+        }
+        const { resume } = resuming(runtime)
+        assert.strictEqual(resume !== undefined, hasMemory)
+        assert.strictEqual("resume" in resuming(runtime), hasMemory)
+        const sessions: Array<SubagentProvider.ChildSession> = []
+        const start: SubagentProvider.SubagentProvider["start"] = (request) =>
+          Effect.tap(openChild(runtime, request), (session) => Effect.sync(() => sessions.push(session)))
+        const token = yield* withSeam([{ ...provider({ start }), ...resuming(runtime) }], ({ start }) =>
+          Effect.gen(function* () {
+            const run = yield* start("p", { prompt: "go", parent: { ...root, options: { model: "large" } } })
+            yield* run.result
+            return run.token === undefined ? undefined : yield* run.token
+          })
+        )
+        assert.deepStrictEqual(Object.keys(sessions[0]!), keys)
+        assert.deepStrictEqual(
+          token?.payload,
+          hasMemory ? { agentOptions: { model: "large" }, seed: "all of it" } : undefined
+        )
+      })
+    )
+  }
+
+  it.effect("keeps no token for an agent that is not known any more, and no seed that is none", () =>
+    Effect.gen(function* () {
+      const gone = SubagentError.fromReason(new SubagentError.HistoryUnavailable({ agentId: "a" }))
+      const refused = SubagentError.fromReason(new SubagentError.StartFailed({ provider: "p", detail: "no room" }))
+      const runtime: AgentRuntime.AgentRuntime["Service"] = {
+        capabilities: all,
+        open: ({ seed }) =>
+          seed === undefined
+            ? Effect.succeed({ turn: () => Effect.succeed({ stopReason: "completed" }) })
+            : Effect.fail(refused),
+        completedTurns: () => Effect.fail(gone)
+      }
+      const start: SubagentProvider.SubagentProvider["start"] = (request) => openChild(runtime, request)
+      yield* withSeam([{ ...provider({ start }), ...resuming(runtime) }], ({ resume, start }) =>
+        Effect.gen(function* () {
+          const run = yield* start("p", { prompt: "go", parent: root })
+          assert.strictEqual(yield* Effect.flip(run.token!), gone)
+          const token = {
+            version: 1,
+            provider: "p",
+            id: "agent_1",
+            header: { id: "session_1", parentSession: root.session.header.id, delegationDepth: 1 },
+            policy: { maxDepth: 3, toolFilters: [] },
+            agentOptions: {},
+            payload: { agentOptions: {}, seed: 1 }
+          } as unknown as ResumeToken.ResumeToken
+          assert.strictEqual(yield* Effect.flip(resume(token, "go on", { parent: root })), refused)
+        })
+      )
     })
   )
 })
