@@ -21,10 +21,12 @@ import * as Scope from "effect/Scope"
 import type { Concurrency } from "effect/Types"
 import type { Capabilities } from "../Capabilities.ts"
 import type { CurrentAgent } from "../CurrentAgent.ts"
+import type { SubagentError } from "../SubagentError.ts"
 import { fromReason, HistoryUnavailable, InvalidRequest } from "../SubagentError.ts"
 import { AgentModels } from "./AgentModels.ts"
 import type { AgentHandle, AgentRuntime, AgentSpec } from "./AgentRuntime.ts"
 import { AvailableTo } from "./AvailableTo.ts"
+import { wrongOptions } from "./internal/loopOptions.ts"
 import type { Loop, LoopAgent } from "./internal/loopAgent.ts"
 import { makeAgent, steer, turnOf } from "./internal/loopAgent.ts"
 import { defaultRetry, forTransient } from "./internal/modelCall.ts"
@@ -117,15 +119,17 @@ const capabilitiesWithModels: Capabilities = Object.freeze({ ...capabilities, mo
 
 /**
  * A runtime whose agents are run by the loop: on the `LanguageModel` in the context, or on one of `AgentModels`, if that
- * is in the context too.
+ * is in the context too. Fails with `InvalidRequest` for options that are not well formed, a misspelt key among them.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const make = <Tools extends Record<string, Tool.Any> = {}, E = never, R = never>(
   options: Options<Tools, E, R> = {}
-): Effect.Effect<AgentRuntime["Service"], E, LanguageModel.LanguageModel | R | ToolServices<Tools>> =>
+): Effect.Effect<AgentRuntime["Service"], E | SubagentError, LanguageModel.LanguageModel | R | ToolServices<Tools>> =>
   Effect.gen(function* () {
+    const issues = wrongOptions(options)
+    if (issues.length > 0) return yield* fromReason(new InvalidRequest({ issues }))
     const kit: BoundToolkit = yield* bound(options.toolkit)
     const context = yield* Effect.context<LanguageModel.LanguageModel | R | ToolServices<Tools>>()
     const named = yield* Effect.serviceOption(AgentModels)

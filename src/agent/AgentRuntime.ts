@@ -129,7 +129,7 @@ export class AgentRuntime extends Context.Service<
  */
 export const layer = <Tools extends Record<string, Tool.Any> = {}, E = never, R = never>(
   options: Options<Tools, E, R> = {}
-): Layer.Layer<AgentRuntime, E, LanguageModel.LanguageModel | R | ToolServices<Tools>> =>
+): Layer.Layer<AgentRuntime, E | SubagentError, LanguageModel.LanguageModel | R | ToolServices<Tools>> =>
   Layer.effect(AgentRuntime, make(options))
 
 /**

@@ -1,5 +1,5 @@
 /** Opens an agent on a scripted model, and keeps what it reports. */
-import { Agent, Content, type SubagentUpdate } from "effect-subagent"
+import { Agent, type SubagentError, Content, type SubagentUpdate } from "effect-subagent"
 import { type AgentLoop, AgentRuntime } from "effect-subagent/agent"
 import { ScriptedModel } from "effect-subagent/testing"
 import * as Tool from "effect/ai/Tool"
@@ -27,7 +27,7 @@ type Runtime = AgentRuntime.AgentRuntime | ScriptedModel.ScriptedModel
 export const calculator = (
   script: ScriptedModel.Script,
   options: Pick<AgentLoop.Options, "maxTurns" | "streaming" | "concurrency" | "retry"> = {}
-): Layer.Layer<Runtime> =>
+): Layer.Layer<Runtime, SubagentError.SubagentError> =>
   AgentRuntime.layer({ toolkit: kit, ...options }).pipe(
     Layer.provide(handlers),
     Layer.provideMerge(ScriptedModel.layer(script))
@@ -35,7 +35,7 @@ export const calculator = (
 
 /** Opens an agent of a runtime, in the scope of the test. */
 export const open = Effect.fnUntraced(function* (
-  runtime: Layer.Layer<Runtime>,
+  runtime: Layer.Layer<Runtime, SubagentError.SubagentError>,
   spec: Partial<AgentRuntime.AgentSpec> = {}
 ) {
   const context = yield* Layer.build(runtime)

@@ -16,7 +16,7 @@ declare const current: Context.Key<CurrentAgent.CurrentAgent, CurrentAgent.Curre
 declare const scope: Context.Key<Scope.Scope, Scope.Scope>
 declare const lamp: Context.Key<Lamp, string>
 
-type Runtime<R> = Layer.Layer<AgentRuntime.AgentRuntime, never, R>
+type Runtime<R> = Layer.Layer<AgentRuntime.AgentRuntime, SubagentError.SubagentError, R>
 
 expectTypeOf(AgentRuntime.layer()).toEqualTypeOf<Runtime<LanguageModel.LanguageModel>>()
 expectTypeOf(AgentRuntime.layer({ toolkit: Toolkit.empty })).toEqualTypeOf<Runtime<LanguageModel.LanguageModel>>()

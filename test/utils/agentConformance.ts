@@ -1,4 +1,5 @@
 /** The default runtime, on a model that does what the conformance suite prompts for. */
+import type { SubagentError } from "effect-subagent"
 import { AgentModels, AgentRuntime } from "effect-subagent/agent"
 import { type ProviderConformance, ScriptedModel } from "effect-subagent/testing"
 import * as AiError from "effect/ai/AiError"
@@ -62,7 +63,9 @@ const rule: ScriptedModel.Rule = ({ prompt, toolResults }) => {
 }
 
 /** The runtime, with one model beside that has a name. */
-export const runtime = (options: { readonly streaming: boolean }): Layer.Layer<AgentRuntime.AgentRuntime | AtWork> =>
+export const runtime = (options: {
+  readonly streaming: boolean
+}): Layer.Layer<AgentRuntime.AgentRuntime | AtWork, SubagentError.SubagentError> =>
   AgentRuntime.layer({ toolkit: kit, retry: Schedule.recurs(1), ...options }).pipe(
     Layer.provide(handlers),
     Layer.provide([ScriptedModel.layer(rule), AgentModels.layer({ other: ScriptedModel.layer(rule) })]),

@@ -192,7 +192,7 @@ const runTurn = Effect.fnUntraced(function* (agent: LoopAgent, prompt: ReadonlyA
       spec.emit({ _tag: "Usage", usage })
     }
     const submits = submission !== undefined && reply.calls.some((call) => submission.isOne(call))
-    const isCapped = !(calls < loop.maxTurns)
+    const isCapped = calls >= loop.maxTurns
     let outcome: ChildOutcome | undefined
     if (goesOn(reply) && (submits || !isCapped)) {
       // one call alone needs no fiber of its own

@@ -368,14 +368,11 @@ describe("the end of a turn", () => {
     })
   )
 
-  it.effect("comes after 50 model calls by default, and at once if the cap is no number", () =>
+  it.effect("comes after 50 model calls by default", () =>
     Effect.gen(function* () {
       const forever = () => ({ toolCalls: [add(1, 2)] })
       const agent = yield* open(calculator(forever))
       assert.strictEqual((yield* agent.turn("on and on")).failure?.used, 50)
-      const capped = yield* open(calculator(forever, { maxTurns: Number.NaN }))
-      yield* capped.turn("on and on")
-      assert.strictEqual((yield* capped.calls).length, 1)
     })
   )
 

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import type { SubagentError } from "effect-subagent"
 import { AgentRuntime } from "effect-subagent/agent"
 import { ScriptedModel } from "effect-subagent/testing"
 import * as AiError from "effect/ai/AiError"
@@ -16,7 +17,7 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { open } from "../harness.ts"
 
-type Runtime = Layer.Layer<AgentRuntime.AgentRuntime, never, LanguageModel.LanguageModel>
+type Runtime = Layer.Layer<AgentRuntime.AgentRuntime, SubagentError.SubagentError, LanguageModel.LanguageModel>
 
 /** Opens an agent whose model calls one tool with these arguments. */
 const calling = (name: string, params: unknown, runtime: Runtime) =>
