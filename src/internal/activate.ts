@@ -186,8 +186,9 @@ const send = (
     const blocks = readContent(child, content)
     if (Result.isFailure(blocks)) return refuse(blocks.failure)
     const messageId = `message_${makeId(fiber.getRef(Random.Random))}`
-    run.log.owe(messageId)
+    run.log.offer(messageId)
     return Effect.andThen(quiet, () => sendMessage(Object.freeze({ messageId, content: blocks.success }))).pipe(
+      Effect.tap(() => Effect.sync(() => run.log.owe(messageId))),
       // nobody waits for a child that has ended before it took the message in
       Effect.raceFirst(Effect.andThen(Effect.exit(Deferred.await(run.done)), tooLate)),
       Effect.catchCause((cause) => {
@@ -195,7 +196,7 @@ const send = (
         // the child knows that it is too late, but not by which of its runs it was asked
         return error.reason._tag === "RunSettled" ? tooLate : Effect.fail(error)
       }),
-      Effect.onError(() => Effect.sync(() => run.log.forgive(messageId))),
+      Effect.onError(() => Effect.sync(() => run.log.forget(messageId))),
       Effect.as(Object.freeze({ messageId, state: "queued" as const }))
     )
   })

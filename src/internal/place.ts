@@ -84,8 +84,8 @@ export const place = (options: {
       return Result.fail(new ForeignToken({ id: token.id, parentId: read.parent.id }))
     }
     // one that passes for somebody above it would be taken for that agent
-    const above = [read.parent.id, read.parent.header.id, parentSession, rootId]
-    if (above.includes(token.id) || above.includes(token.header.id)) {
+    const above = new Set<string>([read.parent.id, read.parent.header.id, parentSession, rootId])
+    if (above.has(token.id) || above.has(token.header.id)) {
       return Result.fail(new InvalidRequest({ issues: [issueAt(["token"], "Expected the id of a child")] }))
     }
   }

@@ -28,6 +28,8 @@ export class UpdateLog {
   private readonly runId: RunId
   private readonly now: () => number
   private readonly capacity: number
+  /** The messages that the child is being given. It may have read one before it has said that it takes it in. */
+  private readonly offered = new Set<string>()
   /** The messages that were taken in and have not been consumed. */
   private readonly inbox = new Set<string>()
   private seq = 0
@@ -58,20 +60,28 @@ export class UpdateLog {
       at: this.now()
     })
     this.fold.add(stamped)
-    if (stamped._tag === "Receipt") this.inbox.delete(stamped.messageId)
+    if (stamped._tag === "Receipt") {
+      this.offered.delete(stamped.messageId)
+      this.inbox.delete(stamped.messageId)
+    }
     this.replay.push(stamped)
     if (this.replay.length >= this.capacity * 2) this.replay = this.replay.slice(-this.capacity)
     this.subscribers?.publish(stamped)
   }
 
-  /** A message is taken in: until it is consumed it is owed a receipt. */
-  owe(messageId: string): void {
-    this.inbox.add(messageId)
+  /** A message is being given to the child. */
+  offer(messageId: string): void {
+    this.offered.add(messageId)
   }
 
-  /** A message was not taken in after all. */
-  forgive(messageId: string): void {
-    this.inbox.delete(messageId)
+  /** It was taken in: until it is consumed it is owed a receipt. */
+  owe(messageId: string): void {
+    if (this.offered.delete(messageId)) this.inbox.add(messageId)
+  }
+
+  /** It was not taken in. */
+  forget(messageId: string): void {
+    this.offered.delete(messageId)
   }
 
   end(): void {

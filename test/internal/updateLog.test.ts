@@ -220,8 +220,10 @@ describe("UpdateLog", () => {
   it.effect("owes every message that was taken in a receipt: its last updates say which have expired (15)", () =>
     Effect.gen(function* () {
       const log = makeLog(3)
-      for (const id of ["a", "b", "c", "d"]) log.owe(id)
-      log.forgive("c")
+      for (const id of ["early", "a", "b", "c", "d", "open"]) log.offer(id)
+      log.add({ _tag: "Receipt", messageId: "early", state: "consumed" })
+      log.forget("c")
+      for (const id of ["early", "a", "b", "c", "d"]) log.owe(id)
       log.add({ _tag: "Receipt", messageId: "a", state: "consumed" })
       // neither answers for a message
       log.add({ _tag: "Receipt", messageId: "b", state: "read" } as unknown as Update)
@@ -232,7 +234,7 @@ describe("UpdateLog", () => {
         (yield* collect(log)).map((update) =>
           update._tag === "Receipt" ? [update.messageId, update.state, update.seq] : [update._tag]
         ),
-        [["Thought"], ["b", "expired", 3], ["d", "expired", 4]]
+        [["Thought"], ["b", "expired", 4], ["d", "expired", 5]]
       )
       assert.deepStrictEqual([log.malformed, log.late], [1, 0])
     })

@@ -36,14 +36,16 @@ export interface Options {
   /** A turn reads a message as soon as it has it. */
   readonly isEager?: boolean
   /** A turn that is interrupted goes on until it is let go. */
-  readonly isDeaf?: boolean
+  readonly isDeaf?: boolean | ((placed: Placed) => boolean)
+  /** Comes before there is a child. */
+  readonly before?: (placed: Placed) => Effect.Effect<void>
   readonly capabilities?: Provider["capabilities"]
   /** Changes the session before the seam gets it. */
   readonly change?: (session: SubagentProvider.ChildSession, child: Child) => SubagentProvider.ChildSession
 }
 
 export const makeSteerable = (options: Options = {}) => {
-  const { isDeaf = false, isEager = true, name = "p" } = options
+  const { before = () => Effect.void, isDeaf = false, isEager = true, name = "p" } = options
   const children: Array<Child> = []
 
   const play = (child: Child, prompt: string) =>
@@ -75,31 +77,34 @@ export const makeSteerable = (options: Options = {}) => {
       return Effect.onInterrupt(Deferred.await(end), () =>
         Effect.suspend(() => {
           turn.state = "stopped"
-          return isDeaf ? Deferred.await(gone) : Effect.void
+          return (typeof isDeaf === "function" ? isDeaf(child.placed) : isDeaf) ? Deferred.await(gone) : Effect.void
         })
       )
     })
 
   const start = (placed: Placed) =>
-    Effect.acquireRelease(
-      Effect.sync(() => {
-        const turns: Array<Turn> = []
-        let messages = 0
-        const child: Child = {
-          placed,
-          agent: agentOf(placed),
-          turns,
-          turn: () => turns.at(-1)!,
-          say: (text) => placed.emit({ _tag: "Content", messageId: `m${messages++}`, block: { type: "text", text } }),
-          isOpen: true
-        }
-        children.push(child)
-        return child
-      }),
-      (child) =>
+    Effect.andThen(
+      before(placed),
+      Effect.acquireRelease(
         Effect.sync(() => {
-          child.isOpen = false
-        })
+          const turns: Array<Turn> = []
+          let messages = 0
+          const child: Child = {
+            placed,
+            agent: agentOf(placed),
+            turns,
+            turn: () => turns.at(-1)!,
+            say: (text) => placed.emit({ _tag: "Content", messageId: `m${messages++}`, block: { type: "text", text } }),
+            isOpen: true
+          }
+          children.push(child)
+          return child
+        }),
+        (child) =>
+          Effect.sync(() => {
+            child.isOpen = false
+          })
+      )
     ).pipe(
       Effect.map((child) => {
         const session: SubagentProvider.ChildSession = {
