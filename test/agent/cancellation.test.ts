@@ -1,6 +1,6 @@
 /** What becomes of agents of the default runtime that are stopped. The ids are those of faults reported of other systems. */
 import { assert, describe, it } from "@effect/vitest"
-import { Approvals, Content, CurrentAgent, Subagents } from "effect-subagent"
+import { Agent, Approvals, Content, Subagents } from "effect-subagent"
 import { AgentRuntime } from "effect-subagent/agent"
 import { SpawnProvider } from "effect-subagent/providers"
 import { ScriptedModel } from "effect-subagent/testing"
@@ -9,12 +9,10 @@ import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
-import { Agent } from "effect-subagent"
 import { calls, delegate, inTree } from "../utils/tree.ts"
 
 const submit = (value: unknown): ScriptedModel.Step => ({
@@ -27,7 +25,7 @@ const undecided = { decide: () => Effect.never }
 
 describe("a child that is cancelled (9)", () => {
   const late: ScriptedModel.Step = { text: "late", delay: "1 hour" }
-  const stages: ReadonlyArray<[string, ScriptedModel.Script, ReadonlyArray<string>]> = [
+  const stages: ReadonlyArray<[string, ReadonlyArray<ScriptedModel.Step>, ReadonlyArray<string>]> = [
     ["in a model call", [{ text: "so far", ...calls("read") }, late], ["read@1"]],
     ["in a tool", [{ text: "so far", ...calls("read", "wait") }], ["read@1", "wait@1"]],
     ["while it waits for an approval", [{ text: "so far", ...calls("erase") }], []],
@@ -36,10 +34,9 @@ describe("a child that is cancelled (9)", () => {
     ["while it waits to make a model call again", [{ text: "so far", ...calls("read") }, { fail: down }], ["read@1"]]
   ]
   for (const streaming of [false, true]) {
-    for (const [stage, script, executed] of stages) {
+    for (const [stage, steps, executed] of stages) {
       it.effect(`C3: ${stage} is aborted, quiet, and can go on${streaming ? ", streaming" : ""}`, () =>
         Effect.gen(function* () {
-          const steps = script as ReadonlyArray<ScriptedModel.Step>
           const rule: ScriptedModel.Rule = ({ index, userText }) =>
             userText.startsWith("go on") ? submit(3) : (steps[index] ?? { die: "no call was expected" })
           const { events, value } = yield* inTree(
@@ -133,6 +130,7 @@ describe("agents side by side", () => {
         Effect.gen(function* () {
           const run = yield* tree.start("spawn", "all")
           yield* Deferred.await(asked)
+          yield* TestClock.adjust(0)
           const early = [...tree.executed].toSorted()
           yield* Deferred.succeed(answer, "approved")
           const { stopReason } = yield* run.result
@@ -140,12 +138,8 @@ describe("agents side by side", () => {
         })
       ).pipe(
         Effect.provideService(Approvals.Approvals, {
-          decide: () => Effect.andThen(Effect.delay(Deferred.succeed(asked, undefined), 0), Deferred.await(answer))
-        }),
-        Effect.tap(TestClock.adjust(0)),
-        Effect.forkChild({ startImmediately: true }),
-        Effect.tap(TestClock.adjust(0)),
-        Effect.flatMap(Fiber.join)
+          decide: () => Effect.andThen(Deferred.succeed(asked, undefined), Deferred.await(answer))
+        })
       )
       assert.deepStrictEqual(value, {
         early: ["read@1", "write@2"],
