@@ -210,10 +210,10 @@ describe("UpdateLog", () => {
       log.add({ _tag: "ToolCall", id: "c", status: "running", input, output: circular })
       input.body.to = "mallory"
       log.end()
-      const [call] = (yield* collect(log)) as ReadonlyArray<SubagentUpdate.ToolCall>
-      assert.deepStrictEqual(call?.input, { body: { to: "alice" }, when })
-      assert.isTrue(Object.isFrozen((call?.input as typeof input).body))
-      assert.isUndefined(call?.output)
+      const call = (yield* collect(log))[0] as SubagentUpdate.ToolCall
+      assert.deepStrictEqual(call.input, { body: { to: "alice" }, when })
+      assert.isTrue(Object.isFrozen((call.input as typeof input).body))
+      assert.isUndefined(call.output)
     })
   )
 

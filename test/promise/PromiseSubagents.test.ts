@@ -407,7 +407,7 @@ describe("an approver of the facade", () => {
         }
       }
       assert.strictEqual(await outcome(facade, throwing), "approver-failed")
-      assert.strictEqual(await outcome(facade, { approve: () => "yes" as never }), "denied")
+      assert.strictEqual(await outcome(facade, { approve: () => "yes" as never }), "approver-failed")
       assert.strictEqual(
         await outcome(facade, { approve: () => new Promise(() => {}), approvalTimeout: 1 }),
         "timed-out"
