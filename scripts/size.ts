@@ -65,13 +65,14 @@ try {
   }
   const floorFile = path.join(work, "floor.mjs")
   fs.writeFileSync(floorFile, floor)
-  const entries = [["the floor: Effect alone", floorFile] as const].concat(
-    Object.entries(exports).flatMap(([subpath, target]) =>
+  const entries: ReadonlyArray<readonly [name: string, file: string]> = [
+    ["the floor: Effect alone", floorFile],
+    ...Object.entries(exports).flatMap(([subpath, target]) =>
       target === null || typeof target === "string"
         ? []
         : [[path.posix.join("effect-subagent", subpath), path.join(root, target.default)] as const]
     )
-  )
+  ]
   // rounds interleave the entries, so that the noise of a shared machine falls on all alike
   const times = entries.map((): Array<[number, number]> => [])
   for (let round = 0; round < rounds; round++) {
