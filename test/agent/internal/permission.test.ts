@@ -42,7 +42,9 @@ const dangerous = Effect.fnUntraced(function* (
       Layer.provideMerge(
         ScriptedModel.layer([
           { toolCalls: [{ name: "erase", params: { path: "/", times: "2" }, id: "1" }] },
-          { text: "done" }
+          { text: "done" },
+          { toolCalls: [{ name: "erase", params: { path: "/", times: "2" }, id: "2" }] },
+          { text: "done now" }
         ])
       ),
       Layer.provide(context)
@@ -87,6 +89,20 @@ describe("a tool that needs an approval (19)", () => {
       assert.deepStrictEqual(agent.executed, [{ path: "/", times: 2 }])
       assert.deepStrictEqual(yield* agent.result, erased)
       assert.deepStrictEqual(agent.permissions(), asked("approved"))
+    })
+  )
+
+  it.effect("K7: asks again when its agent goes on with somebody to ask", () =>
+    Effect.gen(function* () {
+      const agent = yield* dangerous(true)
+      yield* agent.turn
+      assert.deepStrictEqual(agent.executed, [])
+      yield* Effect.provideService(agent.turn, Approvals.Approvals, { decide: () => Effect.succeed("approved") })
+      assert.deepStrictEqual(agent.executed, [{ path: "/", times: 2 }])
+      assert.deepStrictEqual(
+        agent.permissions().map(({ outcome }) => outcome),
+        [undefined, "no-approver", undefined, "approved"]
+      )
     })
   )
 
