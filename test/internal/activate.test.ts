@@ -156,7 +156,7 @@ describe("a message to a child at work (15)", () => {
     })
   )
 
-  it.effect("in the tick in which the run settles is taken in or refused, never neither, in both orders", () =>
+  it.effect("in the tick in which the run settles is taken in or refused, never neither, in both orders [G1]", () =>
     Effect.gen(function* () {
       const steerable = makeSteerable({ isEager: false })
       yield* withSeam([steerable.provider], (seam) =>
