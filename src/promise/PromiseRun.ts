@@ -9,7 +9,8 @@
 import type { AgentId, ChildHeader, RunId } from "../Agent.ts"
 import type { ApprovalDecision, ApprovalRequest } from "../Approvals.ts"
 import type { ContentBlock } from "../Content.ts"
-import type { SchemaSpec, SubagentStartRequest } from "../SubagentRequest.ts"
+import type { ResumeToken } from "../ResumeToken.ts"
+import type { SchemaSpec, SubagentResumeRequest, SubagentStartRequest } from "../SubagentRequest.ts"
 import type { SubagentResult } from "../SubagentResult.ts"
 import type { MessageReceipt, SubagentUpdate } from "../SubagentUpdate.ts"
 
@@ -45,6 +46,20 @@ export interface PromiseRequest<O extends OutputSchema = OutputSchema> extends O
   "outputSchema"
 > {
   /** The child is to end with a value of this schema. */
+  readonly outputSchema?: O | undefined
+}
+
+/**
+ * What a caller asks for who goes on with a child of an earlier process.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface PromiseResumeRequest<O extends OutputSchema = OutputSchema> extends Omit<
+  SubagentResumeRequest,
+  "outputSchema"
+> {
+  /** The child is to end with a value of this schema: a token can't carry one. */
   readonly outputSchema?: O | undefined
 }
 
@@ -93,4 +108,6 @@ export interface PromiseRun<A = unknown> extends AsyncDisposable {
    * only if the child can go on.
    */
   readonly resume?: (content: string | ReadonlyArray<ContentBlock>) => Promise<PromiseRun<A>>
+  /** What another process needs to go on with the child, as of now: JSON. There only if the child can be gone on with. */
+  readonly token?: () => Promise<ResumeToken>
 }

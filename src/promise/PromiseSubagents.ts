@@ -19,9 +19,13 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Agent, AgentOptions } from "../Agent.ts"
 import { root } from "../Agent.ts"
+import type { ContentBlock } from "../Content.ts"
+import type { ResumeToken } from "../ResumeToken.ts"
+import { describeUnknown } from "../internal/describe.ts"
 import { fromReason, RegistryClosed, type SubagentError } from "../SubagentError.ts"
 import type { SubagentEvent } from "../SubagentEvent.ts"
 import type { SubagentProvider } from "../SubagentProvider.ts"
+import type { AbortSignalLike } from "../SubagentRequest.ts"
 import type { SubagentResult } from "../SubagentResult.ts"
 import type { LiveRun } from "../SubagentRun.ts"
 import type { SubagentsOptions } from "../Subagents.ts"
@@ -30,8 +34,15 @@ import { fromStart, type PlainTool } from "../tool/PlainTool.ts"
 import type { Options as ToolOptions } from "../tool/SubagentTool.ts"
 import { reasonOf, signalOf, untilAborted } from "./internal/aborting.ts"
 import { handled, valueOf } from "./internal/promiseRun.ts"
-import { starting } from "./internal/starting.ts"
-import type { Approve, OutputSchema, PromiseRequest, PromiseRun, Structured } from "./PromiseRun.ts"
+import { resuming, starting } from "./internal/starting.ts"
+import type {
+  Approve,
+  OutputSchema,
+  PromiseRequest,
+  PromiseResumeRequest,
+  PromiseRun,
+  Structured
+} from "./PromiseRun.ts"
 
 /**
  * Who is asked before a tool that needs an approval is executed.
@@ -94,6 +105,13 @@ export interface PromiseSubagents extends AsyncDisposable {
     request: PromiseRequest<O>,
     options?: Options
   ) => Promise<SubagentResult<Structured<O>>>
+  /** Goes on with a child of an earlier process, from the token of one of its runs. Like a start. */
+  readonly resume: <O extends OutputSchema = never>(
+    token: ResumeToken,
+    content: string | ReadonlyArray<ContentBlock>,
+    request: PromiseResumeRequest<O>,
+    options?: Options
+  ) => Promise<PromiseRun<Structured<O>>>
   /** An agent that nobody delegated to: the `parent` of a host that has no agents of its own. */
   readonly root: (options?: { readonly cwd?: string; readonly options?: AgentOptions }) => Agent
   /** A tool through which a model delegates, in whatever loop it runs. Throws `SubagentError` for options that are none. */
@@ -142,18 +160,33 @@ export const makeSubagents = <R, E>(layer: Layer.Layer<Subagents | R, E>, option
     handled(Effect.runPromiseExit(withSeam(body)).then(valueOf))
 
   /** Rejects with an error of the seam's own, whatever the reason of the signal. */
-  const startRun = async (name: string, request: PromiseRequest, asking?: Options): Promise<PromiseRun> => {
+  const accept = async (
+    name: string,
+    signal: AbortSignalLike | undefined,
+    starting: Effect.Effect<PromiseRun, SubagentError, Subagents>
+  ): Promise<PromiseRun> => {
     // nobody has to wait for a layer on behalf of a caller who has gone
-    if (services === undefined) await untilAborted(built, name, signalOf(request))
+    if (services === undefined) await untilAborted(built, name, signal)
     if (disposing !== undefined) throw fromReason(new RegistryClosed())
-    return valueOf(await runtime.runPromiseExit(starting(name, request, { ...options, ...asking })))
+    return valueOf(await runtime.runPromiseExit(starting))
   }
-  const start = async (name: string, request: PromiseRequest, asking?: Options): Promise<PromiseRun> => {
-    try {
-      return await startRun(name, request, asking)
-    } catch (thrown) {
-      throw reasonOf(thrown, signalOf(request))
-    }
+  const orReason = (accepting: Promise<PromiseRun>, signal: AbortSignalLike | undefined): Promise<PromiseRun> =>
+    accepting.catch((thrown) => {
+      throw reasonOf(thrown, signal)
+    })
+  const startRun = (name: string, request: PromiseRequest, asking?: Options): Promise<PromiseRun> =>
+    accept(name, signalOf(request), starting(name, request, { ...options, ...asking }))
+  const start = (name: string, request: PromiseRequest, asking?: Options): Promise<PromiseRun> =>
+    orReason(startRun(name, request, asking), signalOf(request))
+  const resume = async (
+    token: ResumeToken,
+    content: string | ReadonlyArray<ContentBlock>,
+    request: PromiseResumeRequest,
+    asking?: Options
+  ): Promise<PromiseRun> => {
+    const signal = signalOf(request)
+    const name = describeUnknown(token?.provider)
+    return orReason(accept(name, signal, resuming(token, content, request, { ...options, ...asking })), signal)
   }
   const run = async (name: string, request: PromiseRequest, asking?: Options): Promise<SubagentResult> => {
     const run = await start(name, request, asking)
@@ -169,6 +202,8 @@ export const makeSubagents = <R, E>(layer: Layer.Layer<Subagents | R, E>, option
     // the request's schema types the result: the seam decodes with that very schema
     start: ((name, request, asking) => handled(start(name, request, asking))) as PromiseSubagents["start"],
     run: ((name, request, asking) => handled(run(name, request, asking))) as PromiseSubagents["run"],
+    resume: ((token, content, request, asking) =>
+      handled(resume(token, content, request, asking))) as PromiseSubagents["resume"],
     root: (options) => Effect.runSync(root(options)),
     tool: (options) => fromStart(options, startRun),
     list: () => use(({ list }) => list),

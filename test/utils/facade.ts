@@ -60,7 +60,7 @@ const owned = (accept: Effect.Effect<PromiseRun.PromiseRun, SubagentError.Subage
   )
 
 const runOf = (run: PromiseRun.PromiseRun): SubagentRun.SubagentRun => {
-  const { resume, sendMessage } = run
+  const { resume, sendMessage, token } = run
   return {
     id: run.id,
     runId: run.runId,
@@ -71,7 +71,8 @@ const runOf = (run: PromiseRun.PromiseRun): SubagentRun.SubagentRun => {
     dispose: Effect.promise(run.dispose),
     updates: Stream.orDie(Stream.fromAsyncIterable(run.updates, identity)),
     ...(sendMessage && { sendMessage: (content) => attempt(() => sendMessage(content)) }),
-    ...(resume && { resume: (content) => owned(attempt(() => resume(content))) })
+    ...(resume && { resume: (content) => owned(attempt(() => resume(content))) }),
+    ...(token && { token: attempt(token) })
   }
 }
 
@@ -92,7 +93,8 @@ export const layer = (make: () => PromiseSubagents.PromiseSubagents): Layer.Laye
         get: (name) => attempt(() => facade.get(name)),
         list: Effect.promise(facade.list),
         start: start as Subagents.Subagents["Service"]["start"],
-        resume: () => Effect.die("the facade takes no tokens"),
+        resume: ((token, content, request: SubagentRequest.SubagentResumeRequest) =>
+          owned(attempt(() => facade.resume(token, content, request)))) as Subagents.Subagents["Service"]["resume"],
         run: (name, request) => attempt(() => facade.run(name, request)),
         events: Stream.orDie(Stream.fromAsyncIterable(facade.events, identity)),
         on: (listener) =>

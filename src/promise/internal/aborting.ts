@@ -9,10 +9,10 @@ import { onAbort } from "../../internal/abortSignal.ts"
 import { describeUnknown } from "../../internal/describe.ts"
 import { AbortedBeforeStart, fromReason, SubagentError } from "../../SubagentError.ts"
 import type { AbortSignalLike } from "../../SubagentRequest.ts"
-import type { PromiseRequest } from "../PromiseRun.ts"
+import type { PromiseRequest, PromiseResumeRequest } from "../PromiseRun.ts"
 
 /** The signal of a request that may be anything: whether it is well formed is for the seam to say. */
-export const signalOf = (request: PromiseRequest): AbortSignalLike | undefined => {
+export const signalOf = (request: PromiseRequest | PromiseResumeRequest): AbortSignalLike | undefined => {
   try {
     const { signal } = request
     return Predicate.isFunction(signal?.addEventListener) ? signal : undefined

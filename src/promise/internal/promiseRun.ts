@@ -36,7 +36,7 @@ export const promiseRun = (
       handled(Effect.runPromiseExitWith(context)(effect).then(valueOf))
     let disposing: Promise<void> | undefined
     const dispose = () => (disposing ??= runPromise(run.dispose))
-    const { resume, sendMessage } = run
+    const { resume, sendMessage, token } = run
     return Object.freeze<PromiseRun>({
       id: run.id,
       runId: run.runId,
@@ -49,6 +49,7 @@ export const promiseRun = (
       [Symbol.asyncDispose]: dispose,
       // presence is the capability
       ...(sendMessage && { sendMessage: (content) => runPromise(sendMessage(content)) }),
-      ...(resume && { resume: (content) => runPromise(promiseRun(resume(content))) })
+      ...(resume && { resume: (content) => runPromise(promiseRun(resume(content))) }),
+      ...(token && { token: () => runPromise(token) })
     })
   })

@@ -8,43 +8,66 @@ import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { Approvals } from "../../Approvals.ts"
+import type { ContentBlock } from "../../Content.ts"
 import { fromJsonSchema } from "../../json-schema/OutputSchema.ts"
+import type { ResumeToken } from "../../ResumeToken.ts"
 import type { SubagentError } from "../../SubagentError.ts"
-import type { SubagentStartRequest } from "../../SubagentRequest.ts"
+import type { SubagentResumeRequest, SubagentStartRequest } from "../../SubagentRequest.ts"
 import { Subagents } from "../../Subagents.ts"
-import type { Approve, PromiseRequest, PromiseRun } from "../PromiseRun.ts"
+import type { Approve, PromiseRequest, PromiseResumeRequest, PromiseRun } from "../PromiseRun.ts"
 import { promiseRun } from "./promiseRun.ts"
 
-/** Starts a run. */
-export const starting = (
-  name: string,
-  request: PromiseRequest,
-  asking: { readonly approve?: Approve | undefined; readonly approvalTimeout?: Duration.Input | undefined }
-): Effect.Effect<PromiseRun, SubagentError, Subagents> => {
-  const start = Effect.flatMap(Effect.service(Subagents), (subagents) =>
-    Effect.flatMap(withSchema(subagents, name, request), (request) => promiseRun(subagents.start(name, request)))
-  )
-  const { approvalTimeout: timeout, approve } = asking
-  return approve === undefined
-    ? start
-    : Effect.provideService(start, Approvals, {
-        timeout,
-        decide: (request) =>
-          Effect.tryPromise({ try: async (signal) => approve(request, signal), catch: (thrown) => thrown })
-      })
+/** What a caller may say beside a request. */
+interface Asking {
+  readonly approve?: Approve | undefined
+  readonly approvalTimeout?: Duration.Input | undefined
 }
 
-/** A JSON Schema is read once the provider is known to be there: like everything else in a request. */
+type Accepted = Effect.Effect<PromiseRun, SubagentError, Subagents>
+
+/** Starts a run. A JSON Schema is read once the provider is known to be there: like everything else in a request. */
+export const starting = (name: string, request: PromiseRequest, asking: Asking): Accepted =>
+  Effect.flatMap(Effect.service(Subagents), (subagents) =>
+    withSchema(request, subagents.get(name)).pipe(
+      Effect.flatMap((request) => promiseRun(subagents.start(name, request as SubagentStartRequest))),
+      withApprover(asking)
+    )
+  )
+
+/** Goes on with a child of an earlier process. */
+export const resuming = (
+  token: ResumeToken,
+  content: string | ReadonlyArray<ContentBlock>,
+  request: PromiseResumeRequest,
+  asking: Asking
+): Accepted =>
+  Effect.flatMap(Effect.service(Subagents), (subagents) =>
+    withSchema(request, Effect.void).pipe(
+      Effect.flatMap((request) => promiseRun(subagents.resume(token, content, request as SubagentResumeRequest))),
+      withApprover(asking)
+    )
+  )
+
+const withApprover =
+  ({ approvalTimeout: timeout, approve }: Asking) =>
+  <A, E, R>(start: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    approve === undefined
+      ? start
+      : Effect.provideService(start, Approvals, {
+          timeout,
+          decide: (request) =>
+            Effect.tryPromise({ try: async (signal) => approve(request, signal), catch: (thrown) => thrown })
+        })
+
 const withSchema = (
-  subagents: Subagents["Service"],
-  name: string,
-  request: PromiseRequest
-): Effect.Effect<SubagentStartRequest, SubagentError> => {
+  request: PromiseRequest | PromiseResumeRequest,
+  first: Effect.Effect<unknown, SubagentError>
+): Effect.Effect<unknown, SubagentError> => {
   const schema: unknown = Predicate.isObject(request) ? request.outputSchema : undefined
   return !Predicate.isObject(schema) || Schema.isSchema(schema)
     ? // anything else that is no schema is for the seam to refuse
-      Effect.succeed(request as SubagentStartRequest)
-    : subagents.get(name).pipe(
+      Effect.succeed(request)
+    : first.pipe(
         Effect.andThen(fromJsonSchema(schema)),
         Effect.map((outputSchema) => ({ ...request, outputSchema }))
       )
