@@ -22,7 +22,7 @@ import type { Concurrency } from "effect/Types"
 import type { Capabilities } from "../Capabilities.ts"
 import type { CurrentAgent } from "../CurrentAgent.ts"
 import type { SubagentError } from "../SubagentError.ts"
-import { fromReason, HistoryUnavailable, InvalidRequest } from "../SubagentError.ts"
+import { fromReason, HistoryUnavailable, InvalidRequest, RequestIssue } from "../SubagentError.ts"
 import { AgentModels } from "./AgentModels.ts"
 import type { AgentHandle, AgentRuntime, AgentSpec } from "./AgentRuntime.ts"
 import { AvailableTo } from "./AvailableTo.ts"
@@ -192,12 +192,15 @@ const open = Effect.fnUntraced(function* (loop: Loop, models: Models, agents: Ma
   const memory = spec.seed === undefined ? [] : yield* messagesOf(spec.seed)
   const scope = yield* Effect.scope
   const agent = makeAgent(loop, spec, scope, { model: model.success, submitTool, memory })
+  // two agents of one id would answer for each other when somebody asks what one of them remembers
+  if (agents.has(id)) {
+    const issue = new RequestIssue({ path: ["agent", "id"], message: "An agent of this id is open already" })
+    return yield* fromReason(new InvalidRequest({ issues: [issue] }))
+  }
   agents.set(id, agent)
   yield* Scope.addFinalizer(
     scope,
-    Effect.sync(() => {
-      if (agents.get(id) === agent) agents.delete(id)
-    })
+    Effect.sync(() => agents.delete(id))
   )
   const handle: AgentHandle = {
     turn: (prompt) => turnOf(agent, prompt),

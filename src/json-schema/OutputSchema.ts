@@ -46,7 +46,8 @@ const decodeDocument = Schema.decodeUnknownEffect(Document, { errors: "all" })
 /**
  * An output schema of a JSON Schema (draft 2020-12, or draft-07 if its `$schema` says so) whose root is an object. Its
  * values are `unknown`. Fails with `InvalidRequest` for what is malformed, and for what could not be enforced, such as
- * `not`, `if` or a remote `$ref`: nothing that a schema says is left out in silence.
+ * `not`, `if` or a remote `$ref`: no constraint is left out in silence. `format` is a note to the model, as JSON Schema
+ * has it, and keywords that nobody knows are kept and mean nothing.
  *
  * @category constructors
  * @since 0.1.0

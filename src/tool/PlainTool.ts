@@ -165,8 +165,10 @@ const call = async (
   options: Options,
   start: Start,
   input: unknown,
-  { parent, signal }: PlainToolContext
+  context: PlainToolContext | undefined
 ): Promise<PlainToolAnswer> => {
+  // many a loop calls its tools with less than this
+  const { parent, signal } = context ?? {}
   const request = Binding.requestOf(options, input, parent)
   if (Result.isFailure(request)) {
     const { issues, text } = request.failure

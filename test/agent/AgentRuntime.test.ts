@@ -134,7 +134,7 @@ describe("AgentRuntime.layer", () => {
     })
   )
 
-  it.effect("knows an agent for as long as it is open, and of two with one id the later", () =>
+  it.effect("knows an agent for as long as it is open, and opens no other of its id until then", () =>
     Effect.gen(function* () {
       const runtime = yield* Effect.provide(
         AgentLoop.make(),
@@ -149,11 +149,14 @@ describe("AgentRuntime.layer", () => {
       const handle = yield* Scope.provide(runtime.open(spec), earlier)
       const nothing = yield* known
       yield* handle.turn([{ type: "text", text: "hello" }])
-      assert.notDeepEqual(yield* known, nothing)
-      yield* Scope.provide(runtime.open(spec), later)
-      assert.deepStrictEqual(yield* known, nothing)
+      const something = yield* known
+      assert.notDeepEqual(something, nothing)
+      const error = yield* Effect.flip(Scope.provide(runtime.open(spec), later))
+      assert.strictEqual(error.message, "Invalid request: agent.id: An agent of this id is open already")
+      assert.deepStrictEqual(yield* known, something)
       yield* Scope.close(earlier, Exit.void)
-      assert.deepStrictEqual(yield* known, nothing)
+      assert.isUndefined(yield* known)
+      yield* Scope.provide(runtime.open(spec), later)
       yield* Scope.close(later, Exit.void)
       assert.isUndefined(yield* known)
     })

@@ -255,6 +255,29 @@ for (const [host, use] of hosts) {
 }
 
 describe("a plain tool", () => {
+  it("answers to whatever a loop calls it with", async () => {
+    const facade = PromiseSubagents.fromProviders([make("p").provider])
+    const { execute } = facade.tool({ provider: "p" })
+    const unreadable = {
+      description: "a",
+      get prompt() {
+        throw new Error("no")
+      }
+    }
+    const answers = [
+      await (execute as (input: unknown) => ReturnType<typeof execute>)(input("go")),
+      await execute(unreadable, { parent: root })
+    ]
+    await facade.dispose()
+    assert.deepStrictEqual(
+      answers.map(({ error, isError, text }) => [isError, error?.code, text]),
+      [
+        [true, "INVALID_REQUEST", "No agent is running here: a subagent needs the agent that calls it."],
+        [true, "INVALID_REQUEST", "Invalid arguments: Could not be read"]
+      ]
+    )
+  })
+
   it("can't be had for options that are none", async () => {
     const options = { provider: "p", tolFilter: {} } as SubagentTool.Options
     const error = await Effect.runPromise(

@@ -16,6 +16,7 @@ import type { RequestIssue, SubagentError } from "../../SubagentError.ts"
 import type { ChildOutcome, OutputSpec } from "../../SubagentProvider.ts"
 import type { SchemaSpec } from "../../SubagentRequest.ts"
 import type { SubagentFailure } from "../../SubagentResult.ts"
+import { jsonCopy } from "./jsonCopy.ts"
 import type { ToolCall } from "./reply.ts"
 import type { BoundToolkit, ToolResult } from "./tools.ts"
 import { failedResult } from "./tools.ts"
@@ -94,7 +95,8 @@ export class Submission {
     return this.oneAtATime.withPermit(
       Effect.suspend(() => {
         if (this.committed !== undefined) return Effect.succeed(failedResult(call, "A result was submitted already."))
-        return Effect.match(this.valueOf(call.params), {
+        // a copy: what a caller does with the value changes nothing of what the agent remembers
+        return Effect.match(this.valueOf(jsonCopy(call.params)), {
           onFailure: (issues) => {
             this.problem = issues.join("; ")
             return failedResult(call, `Invalid result: ${this.problem}`)

@@ -12,13 +12,13 @@ import * as Tool from "effect/ai/Tool"
 import type * as Toolkit from "effect/ai/Toolkit"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { Approvals } from "../../Approvals.ts"
 import { describeCause, describeUnknown } from "../../internal/describe.ts"
 import { effectOf } from "../../internal/effectOf.ts"
 import { issuesOf } from "../../internal/issues.ts"
+import { jsonCopy } from "./jsonCopy.ts"
 import type { ToolCall } from "./reply.ts"
 
 /** What came of a tool call: the part of the conversation that answers it. */
@@ -161,12 +161,6 @@ const resultOf = (call: ToolCall, { isFailure, modelOutput, output }: Encoded): 
         ...(modelOutput === undefined ? undefined : { modelOutput })
       })
 }
-
-/** A value as JSON has it, shared with nobody; nothing, if JSON can't write it. */
-const jsonCopy = (value: unknown): unknown =>
-  typeof value === "string"
-    ? value
-    : Result.getOrUndefined(Result.try(() => JSON.parse(JSON.stringify(value)) as unknown))
 
 const calling = (tool: AnyTool, { handler }: Tool.Handler<string>): Run => {
   const encode = Schema.encodeUnknownEffect(tool.successSchema)

@@ -6,6 +6,7 @@
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
+import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { Approvals } from "../../Approvals.ts"
 import type { ContentBlock } from "../../Content.ts"
@@ -63,10 +64,10 @@ const withSchema = (
   request: PromiseRequest | PromiseResumeRequest,
   first: Effect.Effect<unknown, SubagentError>
 ): Effect.Effect<unknown, SubagentError> => {
-  const schema: unknown = Predicate.isObject(request) ? request.outputSchema : undefined
+  // what can't be read, and what is no schema, is for the seam to refuse
+  const schema = Result.getOrUndefined(Result.try((): unknown => request.outputSchema))
   return !Predicate.isObject(schema) || Schema.isSchema(schema)
-    ? // anything else that is no schema is for the seam to refuse
-      Effect.succeed(request)
+    ? Effect.succeed(request)
     : first.pipe(
         Effect.andThen(fromJsonSchema(schema)),
         Effect.map((outputSchema) => ({ ...request, outputSchema }))

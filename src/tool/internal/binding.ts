@@ -65,6 +65,13 @@ export const nameOf = <Name extends string>(options: Options<Name>): Name => opt
 
 const decodeInput = Schema.decodeUnknownResult(Input, { errors: "all", onExcessProperty: "error" })
 
+/** Arguments come from anywhere: what throws when it is read is none. */
+const readInput = (input: unknown): Result.Result<typeof Input.Type, ReadonlyArray<RequestIssue>> => {
+  const decoded = Result.try(() => decodeInput(input))
+  if (Result.isFailure(decoded)) return Result.fail([issueAt([], "Could not be read")])
+  return Result.mapError(decoded.success, (error) => issuesOf(error))
+}
+
 /** Why there is no request: what to tell the model, and the same as issues. */
 export interface Refusal {
   readonly text: string
@@ -77,10 +84,9 @@ export const requestOf = (
   input: unknown,
   parent: Agent | undefined
 ): Result.Result<SubagentStartRequest, Refusal> => {
-  const decoded = decodeInput(input)
+  const decoded = readInput(input)
   if (Result.isFailure(decoded)) {
-    const issues = issuesOf(decoded.failure)
-    return Result.fail({ text: `Invalid arguments: ${issues.join("; ")}`, issues })
+    return Result.fail({ text: `Invalid arguments: ${decoded.failure.join("; ")}`, issues: decoded.failure })
   }
   if (parent === undefined) {
     const text = "No agent is running here: a subagent needs the agent that calls it."

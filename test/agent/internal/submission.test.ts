@@ -451,4 +451,23 @@ describe("the tool to submit with", () => {
       )
     })
   )
+
+  it.effect("remembers what it has submitted, whatever its caller does with the value (17)", () =>
+    Effect.gen(function* () {
+      const schema = yield* OutputSchema.fromJsonSchema({ type: "object" })
+      const prompts = yield* inTree([submit({ data: { x: 1 } }), submit({ data: { x: 2 } })], (tree) =>
+        Effect.gen(function* () {
+          const run = yield* tree.start("spawn", "first", { outputSchema: schema })
+          const { structured } = yield* run.result
+          ;(structured as { data: { x: unknown } }).data.x = "changed"
+          yield* Effect.flatMap(run.resume!("again"), ({ result }) => result)
+          const [, second] = yield* tree.calls
+          return second?.prompt.content.flatMap(({ content, role }): ReadonlyArray<unknown> =>
+            role === "assistant" ? [...content] : []
+          )
+        })
+      )
+      assert.deepInclude(prompts.value?.[0] as object, { params: { data: { x: 1 } } })
+    })
+  )
 })

@@ -13,6 +13,15 @@ describe("a start of the facade", () => {
           const exit = yield* Effect.exit(starting("p", request, {}))
           assert.instanceOf(reasonOf(exit), SubagentError.InvalidRequest)
         }
+        const unreadable = {
+          prompt: "x",
+          parent: root,
+          get outputSchema(): never {
+            throw new Error("no")
+          }
+        }
+        const exit = yield* Effect.exit(starting("p", unreadable, {}))
+        assert.instanceOf(reasonOf(exit), SubagentError.InvalidRequest)
         assert.deepStrictEqual(yield* seam.live, [])
       }).pipe(Effect.provideService(Subagents.Subagents, seam))
     )
