@@ -65,8 +65,16 @@ try {
   }
   const floorFile = path.join(work, "floor.mjs")
   fs.writeFileSync(floorFile, floor)
+  // what a host that only delegates bundles, beside the whole of each subpath
+  const useFile = path.join(work, "use.mjs")
+  fs.writeFileSync(
+    useFile,
+    `import { Agent, Content, Subagents } from ${JSON.stringify(path.join(root, "dist/index.js"))}\n` +
+      `export const used = [Subagents.Subagents, Subagents.layer, Subagents.add, Agent.root, Content.toText]\n`
+  )
   const entries: ReadonlyArray<readonly [name: string, file: string]> = [
     ["the floor: Effect alone", floorFile],
+    ["a host that delegates", useFile],
     ...Object.entries(exports).flatMap(([subpath, target]) =>
       target === null || typeof target === "string"
         ? []
