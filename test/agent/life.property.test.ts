@@ -27,31 +27,12 @@ import { TestClock } from "effect/testing"
 import type * as Loop from "../utils/loopModel.ts"
 import { current, isFirst, Model, openCalls, stateOf } from "../utils/loopModel.ts"
 import { inSeam, lines, makeSignal, root, type Seam, tagOf } from "../utils/seam.ts"
+import { makeRandom, quiesce, same } from "../utils/randomLives.ts"
 
 const sequences = Number(process.env["LIFE_SEQUENCES"] ?? 300)
 const firstSeed = Number(process.env["LIFE_SEED"] ?? 1)
 const stepsEach = 44
 const maxTurns = 4
-
-/** Numbers that a seed decides. */
-const makeRandom = (seed: number) => {
-  let state = seed
-  const next = () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
-  }
-  const below = (n: number) => Math.floor(next() * n)
-  return { below, pick: <A>(items: ReadonlyArray<A>): A => items[below(items.length)]! }
-}
-
-/** Every fiber goes as far as it gets. */
-const quiesce = Effect.repeat(Effect.yieldNow, { times: 10 })
-
-/** Both are the same text: a comparison for every step, so a cheap one. */
-const same = (actual: unknown, expected: unknown, what: string) =>
-  assert.strictEqual(JSON.stringify(actual), JSON.stringify(expected), what)
 
 const parameters = Schema.Struct({ id: Schema.String })
 const toolkit = Toolkit.make(

@@ -42,7 +42,7 @@ describe("PromiseRun", () => {
       )
     assert.strictEqual(await codeOf(after.resume(token, "on", { parent: after.root() })), "FOREIGN_TOKEN")
     assert.strictEqual(
-      await codeOf(after.resume({ ...token, version: 2 } as never, "on", { parent })),
+      await codeOf(after.resume(Object.assign({}, token, { version: 2 }) as never, "on", { parent })),
       "INVALID_REQUEST"
     )
     assert.strictEqual(await codeOf(after.resume(undefined as never, "on", { parent })), "INVALID_REQUEST")
