@@ -15,6 +15,7 @@ import * as Exit from "effect/Exit"
 import { constVoid } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as ManagedRuntime from "effect/ManagedRuntime"
+import * as Result from "effect/Result"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Agent, AgentOptions } from "../Agent.ts"
@@ -34,7 +35,7 @@ import { fromStart, type PlainTool } from "../tool/PlainTool.ts"
 import type { Options as ToolOptions } from "../tool/SubagentTool.ts"
 import { reasonOf, signalOf, untilAborted } from "./internal/aborting.ts"
 import { handled, valueOf } from "./internal/promiseRun.ts"
-import { resuming, starting } from "./internal/starting.ts"
+import { checkAsking, resuming, starting } from "./internal/starting.ts"
 import type {
   Approve,
   OutputSchema,
@@ -136,12 +137,15 @@ export interface PromiseSubagents extends AsyncDisposable {
 }
 
 /**
- * The seam of a host that has a layer. It is built at once; if that fails, everything here rejects with the error.
+ * The seam of a host that has a layer. It is built at once; if that fails, everything here rejects with the error. Throws
+ * `SubagentError` for options that are none.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const makeSubagents = <R, E>(layer: Layer.Layer<Subagents | R, E>, options: Options = {}): PromiseSubagents => {
+  const checked = checkAsking(options)
+  if (Result.isFailure(checked)) throw checked.failure
   const runtime = ManagedRuntime.make(layer)
   const built = handled(runtime.runPromiseExit(Effect.context<Subagents>()).then(valueOf))
   let services: Context.Context<Subagents> | undefined

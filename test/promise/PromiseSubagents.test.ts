@@ -394,6 +394,23 @@ describe("an approver of the facade", () => {
       { approve: () => "approved" }
     ))
 
+  it("is refused if it is misspelt, none, or has no time that makes sense", async () => {
+    const wrong: ReadonlyArray<readonly [object, string]> = [
+      [{ aprove: () => "approved" }, "options.aprove"],
+      [{ approve: "yes" }, "options.approve"],
+      [{ approvalTimeout: "bogus" }, "options.approvalTimeout"]
+    ]
+    const facade = PromiseSubagents.fromProviders([make("p").provider])
+    const parent = facade.root()
+    for (const [options, path] of wrong) {
+      assert.throws(() => PromiseSubagents.makeSubagents(Subagents.layer, options), path)
+      const error = await facade.run("p", { prompt: "complete", parent }, options).catch((thrown) => thrown)
+      assert.instanceOf(error, SubagentError.SubagentError)
+      assert.include((error as Error).message, path)
+    }
+    await facade.dispose()
+  })
+
   it("that throws, rejects or says something else leaves the tool unexecuted (19)", () => {
     const { provider } = make("p")
     const quiet = Layer.succeed(References.MinimumLogLevel, "None")

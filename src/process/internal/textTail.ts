@@ -36,7 +36,7 @@ export class TextTail {
     let text = redact(new TextDecoder().decode(this.chunks[0]), this.secrets)
     // oxlint-disable-next-line no-control-regex -- these are what is taken out: terminal sequences, then other controls
     text = text.replaceAll(/\u001B(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001B]*(?:\u0007|\u001B\\)?|.)/g, "")
-    // oxlint-disable-next-line no-control-regex
+    // oxlint-disable-next-line no-control-regex -- likewise
     text = text.replaceAll(/[\u0000-\u0008\u000B-\u001F\u007F]/g, "").trim()
     const encoded = new TextEncoder().encode(text)
     if (encoded.length <= bytes) return text

@@ -3,16 +3,18 @@
  *
  * @since 0.1.0
  */
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { Approvals } from "../../Approvals.ts"
 import type { ContentBlock } from "../../Content.ts"
+import { issuesOf } from "../../internal/issues.ts"
 import { fromJsonSchema } from "../../json-schema/OutputSchema.ts"
 import type { ResumeToken } from "../../ResumeToken.ts"
-import type { SubagentError } from "../../SubagentError.ts"
+import { fromReason, InvalidRequest, type SubagentError } from "../../SubagentError.ts"
 import type { SubagentResumeRequest, SubagentStartRequest } from "../../SubagentRequest.ts"
 import { Subagents } from "../../Subagents.ts"
 import type { Approve, PromiseRequest, PromiseResumeRequest, PromiseRun } from "../PromiseRun.ts"
@@ -23,6 +25,25 @@ interface Asking {
   readonly approve?: Approve | undefined
   readonly approvalTimeout?: Duration.Input | undefined
 }
+
+const decodeAsking = Schema.decodeUnknownResult(
+  Schema.Struct({
+    approve: Schema.optional(Schema.declare(Predicate.isFunction, { expected: "a function" })),
+    approvalTimeout: Schema.optional(
+      Schema.declare((u): u is Duration.Input => Option.isSome(Duration.fromInput(u as Duration.Input)), {
+        expected: "a duration"
+      })
+    )
+  }),
+  { errors: "all", onExcessProperty: "error" }
+)
+
+/** Checks what is said of approvals: a misspelt approver is nobody. */
+export const checkAsking = (asking: Asking): Result.Result<Asking, SubagentError> =>
+  Result.mapBoth(decodeAsking(asking), {
+    onFailure: (error) => fromReason(new InvalidRequest({ issues: issuesOf(error, ["options"]) })),
+    onSuccess: () => asking
+  })
 
 type Accepted = Effect.Effect<PromiseRun, SubagentError, Subagents>
 
@@ -50,15 +71,17 @@ export const resuming = (
   )
 
 const withApprover =
-  ({ approvalTimeout: timeout, approve }: Asking) =>
-  <A, E, R>(start: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    approve === undefined
-      ? start
-      : Effect.provideService(start, Approvals, {
-          timeout,
-          decide: (request) =>
-            Effect.tryPromise({ try: async (signal) => approve(request, signal), catch: (thrown) => thrown })
-        })
+  (asking: Asking) =>
+  <A, R>(start: Effect.Effect<A, SubagentError, R>): Effect.Effect<A, SubagentError, R> =>
+    Effect.flatMap(Effect.fromResult(checkAsking(asking)), ({ approvalTimeout: timeout, approve }) =>
+      approve === undefined
+        ? start
+        : Effect.provideService(start, Approvals, {
+            timeout,
+            decide: (request) =>
+              Effect.tryPromise({ try: async (signal) => approve(request, signal), catch: (thrown) => thrown })
+          })
+    )
 
 const withSchema = (
   request: PromiseRequest | PromiseResumeRequest,
