@@ -278,6 +278,20 @@ describe("a plain tool", () => {
     )
   })
 
+  it("answers with what its host's layer failed with", async () => {
+    const facade = PromiseSubagents.makeSubagents(
+      Layer.provideMerge(Layer.effectDiscard(Effect.fail("no disk")), Subagents.layer)
+    )
+    const answer = await facade.tool({ provider: "p" }).execute(input("go"), { parent: root })
+    await facade.dispose()
+    assert.deepStrictEqual(answer, {
+      content: [Content.text("no disk")],
+      text: "no disk",
+      isError: true,
+      stopReason: "error"
+    })
+  })
+
   it("can't be had for options that are none", async () => {
     const options = { provider: "p", tolFilter: {} } as SubagentTool.Options
     const error = await Effect.runPromise(
