@@ -17,6 +17,7 @@ export const modules: ReadonlyArray<ReadonlyArray<string>> = [
     "internal/describe",
     "internal/effectOf",
     "internal/fanOut",
+    "internal/frozen",
     "internal/id",
     "internal/issues",
     "internal/nonBlank",

@@ -34,13 +34,14 @@ import type { ChildOutcome, ChildSession, OutputSpec } from "../SubagentProvider
 import type { CheckedRequest } from "../SubagentRequest.ts"
 import type { SubagentRun } from "../SubagentRun.ts"
 import { describeUnknown } from "./describe.ts"
+import { frozen } from "./frozen.ts"
 import { makeId } from "./id.ts"
 import type { Place } from "./place.ts"
 import { missingContent } from "./place.ts"
 import { readPrompt } from "./readRequest.ts"
 import type { Run, Runs, Session } from "./runs.ts"
 import { callerCause } from "./runs.ts"
-import { frozen, UpdateLog } from "./updateLog.ts"
+import { UpdateLog } from "./updateLog.ts"
 import { errorOf, fault, judge } from "./verdict.ts"
 
 /** What the runs of a child share. */

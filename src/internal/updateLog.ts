@@ -16,6 +16,7 @@ import type { RunId } from "../Agent.ts"
 import { ContentBlock } from "../Content.ts"
 import type { SubagentUpdate, ToolCall, UnstampedUpdate } from "../SubagentUpdate.ts"
 import * as FanOut from "./fanOut.ts"
+import { frozen } from "./frozen.ts"
 import { OutputFold } from "./outputFold.ts"
 
 /** Where a run's updates go. */
@@ -128,21 +129,6 @@ const copy = (update: UnstampedUpdate): UnstampedUpdate | undefined => {
     default:
       return undefined
   }
-}
-
-/** A frozen copy of plain data, all the way down. What is no plain data is kept as it is. */
-export const frozen = <A>(value: A): A => {
-  if (!Array.isArray(value) && !isPlain(value)) return value
-  const copied = Array.isArray(value)
-    ? value.map(frozen)
-    : Object.fromEntries(Object.entries(value).map(([key, each]) => [key, frozen(each)]))
-  return Object.freeze(copied) as A
-}
-
-const isPlain = (value: unknown): value is object => {
-  if (!Predicate.isObject(value)) return false
-  const prototype = Object.getPrototypeOf(value)
-  return prototype === Object.prototype || prototype === null
 }
 
 /** A tool call whose data is nobody else's: neither the tool nor its caller sees what a subscriber does with it. */

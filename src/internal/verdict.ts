@@ -12,8 +12,8 @@ import { fromReason, ProviderFault, SubagentError } from "../SubagentError.ts"
 import type { ChildOutcome, OutputSpec } from "../SubagentProvider.ts"
 import type { AbortCause, SubagentFailure, SubagentResult } from "../SubagentResult.ts"
 import { bound, describeCause } from "./describe.ts"
+import { frozen } from "./frozen.ts"
 import type { OutputFold } from "./outputFold.ts"
-import { frozen } from "./updateLog.ts"
 
 /** The terminal cell of a run: a result, or the error that stands in for one. */
 export type Verdict = Exit.Exit<SubagentResult, SubagentError>
