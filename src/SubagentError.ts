@@ -160,6 +160,51 @@ export class StartFailed extends Schema.TaggedError<StartFailed>()("StartFailed"
 }
 
 /**
+ * What the provider has to wait for did not come in time, so there is no child. `timeout` is how long it has waited, in
+ * milliseconds; `step` names what it has waited for, `detail` has what was heard last, where there is either.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class StartTimeout extends Schema.TaggedError<StartTimeout>()("StartTimeout", {
+  provider: Schema.String,
+  timeout: Schema.Finite,
+  step: Schema.optionalKey(Schema.String),
+  detail: Schema.optionalKey(Schema.String)
+}) {
+  override get message(): string {
+    const waitedFor = this.step === undefined ? "" : ` to ${this.step}`
+    const heard = this.detail === undefined ? "" : `\n${this.detail}`
+    return `Provider ${JSON.stringify(this.provider)} had no answer${waitedFor} within ${this.timeout} ms${heard}`
+  }
+}
+
+/**
+ * Whoever is to run the child wants to be authenticated first. `methods` are the ways that it knows of, none if it names
+ * none; `detail` is how it said so.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class AuthRequired extends Schema.TaggedError<AuthRequired>()("AuthRequired", {
+  provider: Schema.String,
+  methods: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      name: Schema.optionalKey(Schema.String),
+      description: Schema.optionalKey(Schema.String)
+    })
+  ),
+  detail: Schema.optionalKey(Schema.String)
+}) {
+  override get message(): string {
+    const said = this.detail === undefined ? "" : `: ${this.detail}`
+    const methods = quoted(this.methods.map(({ id }) => id))
+    return `Provider ${JSON.stringify(this.provider)} needs to be authenticated; its methods: ${methods}${said}`
+  }
+}
+
+/**
  * The parent's history is not known here, so no child can inherit it.
  *
  * @category errors
@@ -290,6 +335,8 @@ export type SubagentErrorReason =
   | ParentSettled
   | AbortedBeforeStart
   | StartFailed
+  | StartTimeout
+  | AuthRequired
   | HistoryUnavailable
   | ProviderFault
   | RunSettled
@@ -309,6 +356,8 @@ const codes = {
   ParentSettled: "PARENT_SETTLED",
   AbortedBeforeStart: "ABORTED_BEFORE_START",
   StartFailed: "START_FAILED",
+  StartTimeout: "START_TIMEOUT",
+  AuthRequired: "AUTH_REQUIRED",
   HistoryUnavailable: "HISTORY_UNAVAILABLE",
   ProviderFault: "PROVIDER_FAULT",
   RunSettled: "RUN_SETTLED",
@@ -344,6 +393,8 @@ export class SubagentError extends Schema.TaggedError<SubagentError>()("Subagent
     ParentSettled,
     AbortedBeforeStart,
     StartFailed,
+    StartTimeout,
+    AuthRequired,
     HistoryUnavailable,
     ProviderFault,
     RunSettled,

@@ -39,6 +39,26 @@ const table: ReadonlyArray<readonly [E.SubagentErrorReason, E.SubagentErrorCode,
     "START_FAILED",
     'Provider "x" could not start a run: no such file'
   ],
+  [new E.StartTimeout({ provider: "x", timeout: 300 }), "START_TIMEOUT", 'Provider "x" had no answer within 300 ms'],
+  [
+    new E.StartTimeout({ provider: "x", timeout: 300, step: "initialize", detail: "loading" }),
+    "START_TIMEOUT",
+    'Provider "x" had no answer to initialize within 300 ms\nloading'
+  ],
+  [
+    new E.AuthRequired({ provider: "x", methods: [] }),
+    "AUTH_REQUIRED",
+    'Provider "x" needs to be authenticated; its methods: none'
+  ],
+  [
+    new E.AuthRequired({
+      provider: "x",
+      methods: [{ id: "key", name: "Key", description: "An API key" }, { id: "login" }],
+      detail: "who are you?"
+    }),
+    "AUTH_REQUIRED",
+    'Provider "x" needs to be authenticated; its methods: "key", "login": who are you?'
+  ],
   [new E.HistoryUnavailable({ agentId: "a" }), "HISTORY_UNAVAILABLE", 'The history of agent "a" is not known here'],
   [new E.ProviderFault({ provider: "x", detail: "boom" }), "PROVIDER_FAULT", 'Provider "x" is at fault: boom'],
   [new E.RunSettled({ runId: "r" }), "RUN_SETTLED", "Run r has settled"],
@@ -70,7 +90,7 @@ describe("SubagentError [seed 15]", () => {
 
   it("has a code of its own for each reason", () => {
     const tags = new Set(table.map(([reason]) => reason._tag))
-    assert.strictEqual(tags.size, 17)
+    assert.strictEqual(tags.size, 19)
     assert.strictEqual(new Set(table.map(([, code]) => code)).size, tags.size)
   })
 

@@ -8,17 +8,16 @@ import * as Path from "effect/Path"
 import type { ContentBlock } from "../../../Content.ts"
 import { issueAt } from "../../../internal/issues.ts"
 import type { SubagentError } from "../../../SubagentError.ts"
-import { fromReason, InvalidRequest, StartFailed, UnsupportedCapability } from "../../../SubagentError.ts"
+import { AuthRequired, fromReason, InvalidRequest, StartFailed, UnsupportedCapability } from "../../../SubagentError.ts"
 import type { PlacedRequest } from "../../../SubagentProvider.ts"
 import type { McpServer } from "../../AcpProvider.ts"
 import type { Setting } from "./configuration.ts"
 import { choose } from "./configuration.ts"
-import type { RpcError } from "./connection.ts"
 import { codes } from "./connection.ts"
 import { InitializeResponse, items, NewSessionResponse, protocolVersion, reader } from "./messages.ts"
 import { describeError } from "./outcome.ts"
 import type { Peer, Settings } from "./peer.ts"
-import { call, refusal } from "./peer.ts"
+import { call, refusal, withLastWords } from "./peer.ts"
 
 /** What an agent says of itself. */
 export type Initialized = typeof InitializeResponse.Type
@@ -40,8 +39,28 @@ export const folderOf = Effect.fnUntraced(function* (settings: Settings, placed:
     : fromReason(new StartFailed({ provider: settings.name, detail: `cwd: ${problem}` }))
 })
 
-const refused = (peer: Peer, method: string) => (error: RpcError) =>
-  Effect.fail(refusal(peer, `It has answered ${method} with an error: ${describeError(error)}`))
+/** Makes a call of the start, an error being the end of it. */
+const ask = (
+  peer: Peer,
+  method: string,
+  params: object,
+  authMethods?: Initialized["authMethods"]
+): Effect.Effect<unknown, SubagentError> =>
+  Effect.catchTag(call(peer, method, params), "RpcError", (error) => {
+    const problem = `It has answered ${method} with an error: ${describeError(error)}`
+    return Effect.fail(
+      error.code === codes.authRequired ? authRequired(peer, problem, authMethods) : refusal(peer, problem)
+    )
+  })
+
+const authRequired = (peer: Peer, problem: string, authMethods: Initialized["authMethods"]): SubagentError => {
+  const methods = items(authMethods).map(({ description, id, name }) => ({
+    id,
+    ...(name !== undefined && { name }),
+    ...(description !== undefined && { description })
+  }))
+  return fromReason(new AuthRequired({ provider: peer.settings.name, methods, detail: withLastWords(peer, problem) }))
+}
 
 /** Refuses blocks that this agent does not take, as if the provider had never claimed it. */
 export const checkContent = (
@@ -62,7 +81,7 @@ export const checkContent = (
 /** Agrees on the version, and on what the prompt is made of. */
 export const initialize = Effect.fnUntraced(function* (peer: Peer) {
   const { fs } = peer.settings
-  const answer = yield* call(peer, "initialize", {
+  const answer = yield* ask(peer, "initialize", {
     protocolVersion,
     clientCapabilities: {
       fs: {
@@ -72,7 +91,7 @@ export const initialize = Effect.fnUntraced(function* (peer: Peer) {
       terminal: false
     },
     clientInfo: { name: "effect-subagent", version: "0.1.0" }
-  }).pipe(Effect.catchTag("RpcError", refused(peer, "initialize")))
+  })
   const initialized = readInitialized(answer)
   if (initialized?.protocolVersion !== protocolVersion) {
     const version = JSON.stringify(initialized?.protocolVersion ?? null)
@@ -96,11 +115,7 @@ export const newSession = Effect.fnUntraced(function* (peer: Peer, { agentCapabi
     if (method === undefined || (method.type !== undefined && method.type !== "agent")) {
       return yield* refusal(peer, `It can't be told to authenticate by ${authMethod}; its methods: ${listed}`)
     }
-    yield* Effect.catchTag(
-      call(peer, "authenticate", { methodId: authMethod }),
-      "RpcError",
-      refused(peer, "authenticate")
-    )
+    yield* ask(peer, "authenticate", { methodId: authMethod }, authMethods)
   }
   for (const server of mcpServers) {
     if ("type" in server && agentCapabilities?.mcpCapabilities?.[server.type] !== true) {
@@ -108,11 +123,7 @@ export const newSession = Effect.fnUntraced(function* (peer: Peer, { agentCapabi
     }
   }
   const params = { cwd, mcpServers: mcpServers.map(onWire) }
-  const answer = yield* Effect.catchTag(call(peer, "session/new", params), "RpcError", (error) =>
-    error.code === codes.authRequired
-      ? Effect.fail(refusal(peer, `It wants to be authenticated (option authMethod); its methods: ${listed}`))
-      : refused(peer, "session/new")(error)
-  )
+  const answer = yield* ask(peer, "session/new", params, authMethods)
   return readNewSession(answer) ?? (yield* refusal(peer, "It has answered session/new without a session"))
 })
 
@@ -134,7 +145,7 @@ export const configure = Effect.fnUntraced(function* (
   if (wanted === undefined) return
   const choice = choose(session, setting, wanted)
   if (choice._tag === "Available") {
-    yield* Effect.catchTag(call(peer, choice.method, choice.params), "RpcError", refused(peer, choice.method))
+    yield* ask(peer, choice.method, choice.params)
     return
   }
   if (choice.names.length === 0 && setting === "model") {

@@ -44,7 +44,14 @@ export const InitializeResponse = Schema.Struct({
       sessionCapabilities: optional(Schema.Struct({ close: optional(Schema.Struct({})) }))
     })
   ),
-  authMethods: list(Schema.Struct({ id: Schema.String, type: optional(Schema.String) }))
+  authMethods: list(
+    Schema.Struct({
+      id: Schema.String,
+      type: optional(Schema.String),
+      name: optional(Schema.String),
+      description: optional(Schema.String)
+    })
+  )
 })
 
 export const ConfigOption = Schema.Struct({

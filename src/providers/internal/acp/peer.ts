@@ -16,7 +16,7 @@ import { bound } from "../../../internal/describe.ts"
 import type { Ended, ScopedProcess } from "../../../process/ScopedProcess.ts"
 import { open } from "../../../process/ScopedProcess.ts"
 import type { SubagentError } from "../../../SubagentError.ts"
-import { fromReason, StartFailed } from "../../../SubagentError.ts"
+import { fromReason, StartFailed, StartTimeout } from "../../../SubagentError.ts"
 import type { ChildOutcome, PlacedRequest } from "../../../SubagentProvider.ts"
 import type { McpServer, Options } from "../../AcpProvider.ts"
 import type { Connection, RpcError } from "./connection.ts"
@@ -155,12 +155,15 @@ export const reach: (
 const describeEnd = (end: Ended): string =>
   "code" in end ? `The agent has ended with exit code ${end.code}` : `The agent was ended by ${end.signal}`
 
-/** The failure of a start, with the agent's last words. */
-export const refusal = ({ process, settings }: Peer, problem: string): SubagentError => {
+/** What went wrong, without secrets, and with the agent's last words. */
+export const withLastWords = ({ process }: Peer, problem: string): string => {
   const words = process.lastWords(quotedBytes)
-  const detail = bound(process.redact(problem)) + (words === "" ? "" : `\n${words}`)
-  return fromReason(new StartFailed({ provider: settings.name, detail }))
+  return bound(process.redact(problem)) + (words === "" ? "" : `\n${words}`)
 }
+
+/** The failure of a start. */
+export const refusal = (peer: Peer, problem: string): SubagentError =>
+  fromReason(new StartFailed({ provider: peer.settings.name, detail: withLastWords(peer, problem) }))
 
 /** Makes a call of the start: bounded, and over at once if the agent ends. */
 export const call = (peer: Peer, method: string, params: object): Effect.Effect<unknown, SubagentError | RpcError> =>
@@ -168,12 +171,12 @@ export const call = (peer: Peer, method: string, params: object): Effect.Effect<
     Effect.catchTag("Lost", ({ message }) => Effect.fail(refusal(peer, `${message} before it answered ${method}`))),
     Effect.timeoutOption(peer.settings.timeouts.start),
     Effect.flatMap(
-      Option.match({
-        onNone: () =>
-          Effect.fail(
-            refusal(peer, `It has not answered ${method} within ${Duration.format(peer.settings.timeouts.start)}`)
-          ),
-        onSome: Effect.succeed
-      })
+      Option.match({ onNone: () => Effect.fail(fromReason(tooLate(peer, method))), onSome: Effect.succeed })
     )
   )
+
+const tooLate = ({ process, settings }: Peer, step: string): StartTimeout => {
+  const detail = process.lastWords(quotedBytes)
+  const timeout = Duration.toMillis(settings.timeouts.start)
+  return new StartTimeout({ provider: settings.name, timeout, step, ...(detail !== "" && { detail }) })
+}

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type Content, Agent, type SubagentError, Subagents } from "effect-subagent"
+import { type Content, Agent, SubagentError, Subagents } from "effect-subagent"
 import type { AcpProvider } from "effect-subagent/providers"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -39,6 +39,9 @@ const refusal = (
 const detailOf = (reason: SubagentError.SubagentErrorReason) =>
   reason._tag === "StartFailed" ? reason.detail : reason._tag
 
+const fieldsOf = (reason: SubagentError.SubagentErrorReason) =>
+  Schema.encodeSync(SubagentError.SubagentError)(SubagentError.fromReason(reason)).reason
+
 const initialized = (fields: { readonly [key: string]: Json } = {}): NonNullable<Behaviour["answers"]> => ({
   initialize: { protocolVersion: 1, ...fields }
 })
@@ -69,18 +72,6 @@ describe("a start", () => {
       { before: { initialize: [["closeStdout"]] } },
       {},
       "The agent has closed its output before it answered initialize"
-    ],
-    [
-      "an agent that never answers",
-      { silent: ["initialize"] },
-      { timeouts: { start: "300 millis" } },
-      "It has not answered initialize within 300ms"
-    ],
-    [
-      "[D12] an agent that never makes a session",
-      { silent: ["session/new"] },
-      { timeouts: { start: "1 second" } },
-      "It has not answered session/new within 1s"
     ],
     [
       "what is no agent, with what it said",
@@ -126,20 +117,6 @@ describe("a start", () => {
       "It has answered session/new without a session"
     ],
     [
-      "an agent that wants to be authenticated, with its methods",
-      {
-        answers: initialized({
-          authMethods: [
-            { id: "key", name: "Key" },
-            { id: "login", name: "Log in", type: "terminal" }
-          ]
-        }),
-        errors: { "session/new": { code: -32000, message: "Authentication required" } }
-      },
-      {},
-      "It wants to be authenticated (option authMethod); its methods: key, login"
-    ],
-    [
       "a method of authentication that the agent does not have",
       {},
       { authMethod: "key" },
@@ -155,10 +132,10 @@ describe("a start", () => {
       "an authentication that fails",
       {
         answers: initialized({ authMethods: [{ id: "key", name: "Key" }] }),
-        errors: { authenticate: { code: -32000, message: "wrong key" } }
+        errors: { authenticate: { code: -32602, message: "wrong key" } }
       },
       { authMethod: "key" },
-      "It has answered authenticate with an error: wrong key (-32000)"
+      "It has answered authenticate with an error: wrong key (-32602)"
     ],
     [
       "a mode that the agent does not have",
@@ -212,6 +189,53 @@ describe("a start", () => {
     it.live(`is refused ${problem}`, () =>
       Effect.gen(function* () {
         assert.strictEqual(detailOf(yield* refusal(behaviour, options)), detail)
+      })
+    )
+  }
+
+  for (const [what, method, before, detail] of [
+    ["an agent that never answers", "initialize", {}, {}],
+    [
+      "[D12] an agent that never makes a session, with what it said last",
+      "session/new",
+      { "session/new": [["stderr", "loading the index\n"]] },
+      { detail: "loading the index" }
+    ]
+  ] as ReadonlyArray<readonly [string, string, NonNullable<Behaviour["before"]>, object]>) {
+    it.live(`is refused ${what}, as too late`, () =>
+      Effect.gen(function* () {
+        const reason = yield* refusal({ silent: [method], before }, { timeouts: { start: "1 second" } })
+        assert.deepStrictEqual<object>(fieldsOf(reason), {
+          _tag: "StartTimeout",
+          provider: "stub",
+          timeout: 1000,
+          step: method,
+          ...detail
+        })
+      })
+    )
+  }
+
+  const authMethods = [
+    { id: "key", name: "Key", description: "A key in the environment" },
+    { id: "login", name: null, type: "terminal" }
+  ]
+  const methods = [{ id: "key", name: "Key", description: "A key in the environment" }, { id: "login" }]
+  for (const [method, known, options] of [
+    ["initialize", [], {}],
+    ["authenticate", methods, { authMethod: "key" }],
+    ["session/new", methods, {}]
+  ] as ReadonlyArray<readonly [string, ReadonlyArray<object>, Partial<AcpProvider.Options>]>) {
+    it.live(`is refused an agent that wants to be authenticated at ${method}, with its methods`, () =>
+      Effect.gen(function* () {
+        const errors = { [method]: { code: -32000, message: "Authentication required" } }
+        const reason = yield* refusal({ answers: initialized({ authMethods }), errors }, options)
+        assert.deepStrictEqual<object>(fieldsOf(reason), {
+          _tag: "AuthRequired",
+          provider: "stub",
+          methods: known,
+          detail: `It has answered ${method} with an error: Authentication required (-32000)`
+        })
       })
     )
   }
