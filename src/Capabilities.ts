@@ -29,8 +29,10 @@ export interface Capabilities {
   readonly systemPrompt?: boolean
   /** The kinds of block it accepts in a prompt beside text. */
   readonly content?: ReadonlyArray<ContentKind>
-  /** Reports token usage. */
+  /** Reports token usage while the child is at work, so that a limit on tokens can hold. */
   readonly usage?: boolean
+  /** Calls `nextTurn` before each model call, so that a limit on turns can hold. */
+  readonly turns?: boolean
 }
 
 /**

@@ -68,6 +68,18 @@ export interface OutputSpec {
 }
 
 /**
+ * Why there is no further turn for a child: the failure that its run is going to have. A child that can is to use one
+ * last turn, without tools, to say what it has got, if `wrapUp` is true; then it ends.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface TurnRefused {
+  readonly failure: SubagentFailure
+  readonly wrapUp: boolean
+}
+
+/**
  * A request that has been checked and placed: all that a provider gets. It never carries the signal.
  *
  * @category models
@@ -84,6 +96,12 @@ export interface PlacedRequest extends CheckedRequest {
   readonly output?: OutputSpec
   /** Reports what the child does. Never fails, never waits; what comes after the run has settled is dropped. */
   readonly emit: (update: UnstampedUpdate) => void
+  /**
+   * Counts a turn, which is one model call and what follows from it, unless a limit does not allow it. To be called
+   * before each by a provider that declares `turns`. Whatever the child makes of a refusal, its run ends with that
+   * failure.
+   */
+  readonly nextTurn: () => TurnRefused | undefined
 }
 
 /**

@@ -25,7 +25,8 @@ import type {
   OutputSpec,
   Policy,
   PromiseAnswer,
-  PromiseCall
+  PromiseCall,
+  TurnRefused
 } from "../SubagentProvider.ts"
 import type { CheckedRequest } from "../SubagentRequest.ts"
 import type { UnstampedUpdate } from "../SubagentUpdate.ts"
@@ -70,6 +71,8 @@ export interface AgentSpec {
   readonly output?: OutputSpec
   /** Reports what it does. Never fails, never waits. */
   readonly emit: (update: UnstampedUpdate) => void
+  /** Counts a model call before it is made, unless a limit does not allow it. Absent for an agent without limits. */
+  readonly nextTurn?: () => TurnRefused | undefined
 }
 
 /**

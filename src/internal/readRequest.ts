@@ -167,4 +167,13 @@ export const frozenFilter = (filter: ToolFilter): ToolFilter =>
   })
 
 /** The capabilities that are no option's name. */
-const reserved = new Set(["outputSchema", "depthLimit", "toolFilter", "model", "systemPrompt", "content", "usage"])
+const reserved = new Set([
+  "outputSchema",
+  "depthLimit",
+  "toolFilter",
+  "model",
+  "systemPrompt",
+  "content",
+  "usage",
+  "turns"
+])

@@ -4,6 +4,7 @@
  * @since 0.1.0
  */
 import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -31,7 +32,7 @@ import type { SchemaSpec } from "../SubagentRequest.ts"
 import type { SubagentRun } from "../SubagentRun.ts"
 import type { UnstampedUpdate } from "../SubagentUpdate.ts"
 import { isAborted, onAbort } from "./abortSignal.ts"
-import { activate } from "./activate.ts"
+import { activate, fork, refuse } from "./activate.ts"
 import { describeUnknown } from "./describe.ts"
 import { effectOf } from "./effectOf.ts"
 import { issueAt, issuesOf } from "./issues.ts"
@@ -137,17 +138,18 @@ const ownId = ({ id }: ChildSession, { place, read, runs, token }: Start): Agent
 
 /** Starts a run in the caller's scope. */
 export const startRun = (start: Start): Effect.Effect<SubagentRun, SubagentError, Scope.Scope> =>
-  Effect.uninterruptibleMask((restore) => accept(start, restore))
+  Effect.uninterruptibleMask((restore) => Effect.withFiber((fiber) => accept(start, fiber, restore)))
 
-const accept = Effect.fnUntraced(function* (
+const accept = (
   start: Start,
+  fiber: Fiber.Fiber<unknown, unknown>,
   restore: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
-) {
+): Effect.Effect<SubagentRun, SubagentError> => {
   const { capabilities, isClosed, name, now, owner, place, provider, read, runs, token, updateCapacity } = start
   const { signal } = read
-  if (signal !== undefined && isAborted(signal)) return yield* fromReason(new AbortedBeforeStart({ provider: name }))
-  const callerScope = yield* Effect.scope
-  const approver = (yield* Approvals) ?? owner?.approver
+  if (signal !== undefined && isAborted(signal)) return refuse(new AbortedBeforeStart({ provider: name }))
+  const callerScope = Context.getUnsafe(fiber.context, Scope.Scope)
+  const approver = fiber.getRef(Approvals) ?? owner?.approver
   const session: Session = {
     scope: Scope.makeUnsafe(),
     runs: new Set(),
@@ -182,77 +184,79 @@ const accept = Effect.fnUntraced(function* (
   )
   if (Result.isFailure(listening)) {
     const message = `Could not be listened to: ${describeUnknown(listening.failure)}`
-    return yield* fromReason(new InvalidRequest({ issues: [issueAt(["signal"], message)] }))
+    return refuse(new InvalidRequest({ issues: [issueAt(["signal"], message)] }))
   }
   const forgetSignal = listening.success
 
-  const starting = yield* Effect.suspend(() =>
-    effectOf(token === undefined ? provider.start(placed) : provider.resume!(placed, token.payload))
-  ).pipe(
-    Effect.provideService(Approvals, approver),
-    Scope.provide(session.scope),
-    Effect.forkDetach({ startImmediately: true })
+  const starting = fork(
+    Effect.suspend(() =>
+      effectOf(token === undefined ? provider.start(placed) : provider.resume!(placed, token.payload))
+    ),
+    fiber,
+    { approver, scope: session.scope }
   )
-  let over: Deferred.Deferred<void> | undefined
-  const isOver = (): void => {
-    start.starts.delete(callOff)
-    if (over !== undefined) Deferred.doneUnsafe(over, Exit.void)
-  }
-  const waited: Exit.Exit<Exit.Exit<ChildSession, SubagentError> | undefined> =
-    starting.pollUnsafe() !== undefined
-      ? Exit.succeed(starting.pollUnsafe())
-      : yield* Effect.suspend(() => {
-          over = Deferred.makeUnsafe()
-          owner?.starts.add(callOff)
-          start.starts.set(callOff, over)
-          return Effect.exit(restore(Effect.raceFirst(Fiber.await(starting), Deferred.await(calledOff))))
+
+  /** Publishes the run, or leaves nothing behind, now that the provider has answered or nobody waits for it. */
+  const answered = (
+    waited: Exit.Exit<Exit.Exit<ChildSession, SubagentError> | undefined>,
+    isOver: () => void
+  ): Effect.Effect<SubagentRun, SubagentError> => {
+    const started = Exit.isSuccess(waited) ? waited.value : undefined
+    const own = started !== undefined && Exit.isSuccess(started) ? readSession(started.value) : undefined
+    const refusal = Exit.isSuccess(waited) ? refusalOf(start, started, own) : undefined
+    if (own === undefined || Exit.isFailure(waited) || refusal !== undefined) {
+      forgetSignal()
+      const exit = refusal === undefined ? (waited as Exit.Exit<never>) : Exit.fail(refusal)
+      const cleaning = Effect.andThen(Fiber.interrupt(starting), Scope.close(session.scope, exit))
+      return Effect.andThen(
+        runs.cleanUp({ provider: name, lineage: place.lineage }, cleaning, () => "its start has not ended"),
+        Effect.suspend(() => {
+          isOver()
+          return exit
         })
-  owner?.starts.delete(callOff)
-  const started = Exit.isSuccess(waited) ? waited.value : undefined
-  const own = started !== undefined && Exit.isSuccess(started) ? readSession(started.value) : undefined
-  const refusal = Exit.isSuccess(waited) ? refusalOf(start, started, own) : undefined
-  if (own === undefined || Exit.isFailure(waited) || refusal !== undefined) {
-    forgetSignal()
-    const exit = refusal === undefined ? (waited as Exit.Exit<never>) : Exit.fail(refusal)
-    const cleaning = Effect.andThen(Fiber.interrupt(starting), Scope.close(session.scope, exit))
-    yield* runs.cleanUp({ provider: name, lineage: place.lineage }, cleaning, () => "its start has not ended")
+      )
+    }
+    const id = ownId(own, start)
+    // from the check of what could refuse it to the acceptance nobody comes between
+    const accepting = activate(
+      {
+        session,
+        own,
+        provider: name,
+        isPortable: provider.resume !== undefined,
+        capabilities,
+        checked: read.checked,
+        place: id === undefined ? place : { ...place, lineage: Object.freeze({ ...place.lineage, id }) },
+        parent: owner?.session,
+        approver,
+        output,
+        runs,
+        now,
+        updateCapacity,
+        isClosed,
+        reportTo: (next) => {
+          log = next
+        }
+      },
+      { runId, scope: session.scope, log: first, owner, approver, callerScope, forgetSignal, turn: own.turn }
+    )
     isOver()
-    return yield* exit
+    return accepting
   }
-  const id = ownId(own, start)
-  // from the check of what could refuse it to the acceptance nobody comes between
-  const accepting = activate(
-    {
-      session,
-      own,
-      provider: name,
-      isPortable: provider.resume !== undefined,
-      capabilities,
-      checked: read.checked,
-      place: id === undefined ? place : { ...place, lineage: Object.freeze({ ...place.lineage, id }) },
-      parent: owner?.session,
-      approver,
-      output,
-      runs,
-      now,
-      updateCapacity,
-      isClosed,
-      reportTo: (next) => {
-        log = next
-      }
-    },
-    {
-      runId,
-      scope: session.scope,
-      log: first,
-      owner,
-      approver,
-      callerScope,
-      forgetSignal,
-      quiet: Effect.void,
-      turn: Effect.suspend(() => own.turn)
+
+  const ended = starting.pollUnsafe()
+  if (ended !== undefined) return answered(Exit.succeed(ended), constVoid)
+  const over = Deferred.makeUnsafe<void>()
+  owner?.starts.add(callOff)
+  start.starts.set(callOff, over)
+  return Effect.flatMap(
+    Effect.exit(restore(Effect.raceFirst(Fiber.await(starting), Deferred.await(calledOff)))),
+    (waited) => {
+      owner?.starts.delete(callOff)
+      return answered(waited, () => {
+        start.starts.delete(callOff)
+        Deferred.doneUnsafe(over, Exit.void)
+      })
     }
   )
-  isOver()
-  return yield* accepting
-})
+}
