@@ -4,6 +4,7 @@
  *
  * @since 0.1.0
  */
+import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -76,7 +77,7 @@ interface Activation {
   readonly callerScope: Scope.Scope
   readonly forgetSignal: () => void
   /** Ends when the turn before this one has: a turn that was stopped may still be on its way out. */
-  readonly quiet: Effect.Effect<unknown>
+  readonly quiet?: Effect.Effect<unknown> | undefined
   readonly turn: Effect.Effect<ChildOutcome, SubagentError>
 }
 
@@ -111,55 +112,84 @@ export const activate = (child: Child, activation: Activation): Effect.Effect<Su
   return begin(child, activation, run)
 }
 
-const begin = Effect.fnUntraced(function* (
+const begin = (
   child: Child,
   { approver, callerScope, log, quiet, scope, turn }: Activation,
   run: Run
-) {
-  const { output, own, provider, runs, session } = child
+): Effect.Effect<SubagentRun> => {
+  const { output, provider, runs, session } = child
   // a scope of its own inside the caller's, which leaves it when the run is disposed of early
   const handle = Scope.forkUnsafe(callerScope)
-  yield* Scope.addFinalizerExit(handle, (exit) =>
+  const owning = Scope.addFinalizerExit(handle, (exit) =>
     runs.release(run, Exit.hasInterrupts(exit) ? { _tag: "Interrupt" } : { _tag: "Release" }, exit)
   )
-  if (run.verdict === undefined) {
-    run.turn = yield* Effect.andThen(
-      quiet,
-      Effect.withFiber<ChildOutcome, SubagentError>((fiber) => {
-        session.work = { run, fiber }
-        child.reportTo(log)
-        return turn
-      })
-    ).pipe(
-      Effect.flatMap((outcome) => judge(provider, outcome, log.fold, output)),
-      Effect.provideService(Approvals, session.holder === run ? approver : askedBy(approver, run)),
-      Scope.provide(scope),
-      Effect.forkIn(scope, { startImmediately: true })
-    )
-    run.turn.addObserver((exit) => runs.conclude(run, exit))
-    // its first step may have ended the run before there was a fiber to interrupt
-    if (run.verdict !== undefined) run.turn.interruptUnsafe()
-  }
-  const { resumeTurn, sendMessage, token } = own
+  const work = Effect.flatMap(
+    Effect.withFiber<ChildOutcome, SubagentError>((fiber) => {
+      // a provider may have closed it itself
+      if (scope.state._tag === "Closed") return Effect.interrupt
+      session.work = { run, fiber }
+      child.reportTo(log)
+      return turn
+    }),
+    (outcome) => judge(provider, outcome, log.fold, output)
+  )
+  return Effect.andThen(
+    owning,
+    Effect.withFiber((fiber) => {
+      if (run.verdict === undefined) {
+        run.turn = fork(quiet === undefined ? work : Effect.andThen(quiet, work), fiber, {
+          approver: session.holder === run ? approver : askedBy(approver, run),
+          scope
+        })
+        Fiber.runIn(run.turn, scope)
+        run.turn.addObserver((exit) => runs.conclude(run, exit))
+        // its first step may have ended the run before there was a fiber to interrupt
+        if (run.verdict !== undefined) run.turn.interruptUnsafe()
+      }
+      return Effect.succeed(handleOf(child, run, quiet, handle))
+    })
+  )
+}
+
+const handleOf = (
+  child: Child,
+  run: Run,
+  quiet: Effect.Effect<unknown> | undefined,
+  scope: Scope.Closeable
+): SubagentRun => {
+  const { runs } = child
+  const { resumeTurn, sendMessage, token } = child.own
   return Object.freeze<SubagentRun>({
     id: run.lineage.id,
     runId: run.lineage.runId,
-    provider,
+    provider: run.provider,
     header: run.header,
     result: Deferred.await(run.done),
     cancel: (reason) => Effect.sync(() => runs.abort(run, callerCause(reason))),
-    dispose: Effect.andThen(runs.release(run, { _tag: "Release" }, Exit.void), Scope.close(handle, Exit.void)),
-    updates: log.stream,
+    dispose: Effect.suspend(() =>
+      Effect.andThen(runs.release(run, { _tag: "Release" }, Exit.void), Scope.close(scope, Exit.void))
+    ),
+    updates: run.log.stream,
     ...(sendMessage && { sendMessage: (content) => send(child, run, quiet, sendMessage, content) }),
     ...(resumeTurn && { resume: (content) => resume(child, resumeTurn, content) }),
     ...(token && child.isPortable && { token: tokenOf(child, token) })
   })
-})
+}
+
+/** Runs what a provider does, at once and in a fiber of its own: with this approver, and in the scope of its child. */
+export const fork = <A, E>(
+  effect: Effect.Effect<A, E, Scope.Scope>,
+  parent: Fiber.Fiber<unknown, unknown>,
+  { approver, scope }: { readonly approver: Approver | undefined; readonly scope: Scope.Scope }
+): Fiber.Fiber<A, E> =>
+  Effect.runForkWith(Context.add(Context.add(parent.context, Approvals, approver), Scope.Scope, scope))(effect)
 
 const lineageOf = ({ lineage }: Place, { owner, runId }: Activation): Place["lineage"] =>
   Object.freeze({ ...lineage, runId, ...(owner && { parentRunId: owner.lineage.runId }) })
 
-const refuse = (reason: SubagentErrorReason): Effect.Effect<never, SubagentError> => Effect.fail(fromReason(reason))
+/** A refusal. */
+export const refuse = (reason: SubagentErrorReason): Effect.Effect<never, SubagentError> =>
+  Effect.fail(fromReason(reason))
 
 /** Content for a child that exists: what a start would refuse is refused here, too. */
 const readContent = (
@@ -177,7 +207,7 @@ const readContent = (
 const send = (
   child: Child,
   run: Run,
-  quiet: Effect.Effect<unknown>,
+  quiet: Effect.Effect<unknown> | undefined,
   sendMessage: NonNullable<ChildSession["sendMessage"]>,
   content: string | ReadonlyArray<ContentBlock>
 ): ReturnType<NonNullable<SubagentRun["sendMessage"]>> =>
@@ -188,7 +218,9 @@ const send = (
     if (Result.isFailure(blocks)) return refuse(blocks.failure)
     const messageId = `message_${makeId(fiber.getRef(Random.Random))}`
     run.log.offer(messageId)
-    return Effect.andThen(quiet, () => sendMessage(Object.freeze({ messageId, content: blocks.success }))).pipe(
+    return Effect.andThen(quiet ?? Effect.void, () =>
+      sendMessage(Object.freeze({ messageId, content: blocks.success }))
+    ).pipe(
       Effect.tap(() => Effect.sync(() => run.log.owe(messageId))),
       // nobody waits for a child that has ended before it took the message in
       Effect.raceFirst(Effect.andThen(Effect.exit(Deferred.await(run.done)), tooLate)),
@@ -224,7 +256,7 @@ const resume = (
       approver: given ?? owner?.approver ?? child.approver,
       callerScope,
       forgetSignal: constVoid,
-      quiet: session.work === undefined ? Effect.void : Fiber.await(session.work.fiber),
+      quiet: session.work && Fiber.await(session.work.fiber),
       turn: Effect.suspend(() => resumeTurn(blocks.success))
     })
   }).pipe(Effect.uninterruptible)

@@ -152,6 +152,7 @@ export const make = (options: {
   }
 
   const abort: Runs["abort"] = (run, cause) => {
+    if (run.verdict !== undefined && run.children.size === 0) return
     // Every verdict is fixed before anyone is woken: a parent that hears of its child's end must not go on from there.
     const stopped: Array<Run> = []
     const visit = (each: Run, why: AbortCause): void => {
@@ -190,6 +191,16 @@ export const make = (options: {
       abort(run, cause)
       // the runs that have resumed the child end with it, and are told so before anything of the child is gone
       for (const resumed of resumedFrom(run)) abort(resumed, { _tag: "Release" })
+      const isQuiet = (): Effect.Effect<void> => {
+        forget(run)
+        Deferred.doneUnsafe(released, Exit.void)
+        return reportDropped(run)
+      }
+      if (hasNothingLeft(run)) {
+        Scope.closeUnsafe(run.scope, exit)
+        forgetAgent(run)
+        return isQuiet()
+      }
       return Effect.ensuring(
         cleanUp(
           run,
@@ -199,11 +210,7 @@ export const make = (options: {
           ),
           () => whatLivesOf(run)
         ),
-        Effect.suspend(() => {
-          forget(run)
-          Deferred.doneUnsafe(released, Exit.void)
-          return reportDropped(run)
-        })
+        Effect.suspend(isQuiet)
       )
     }).pipe(Effect.uninterruptible)
 
@@ -241,6 +248,17 @@ export const make = (options: {
 
 /** Whether a child lives as long as this run of it. */
 const holdsSession = (run: Run): boolean => run.session.holder === run
+
+/** Whether a run can be released at once: its child has acquired nothing, has ended, and has left nobody behind. */
+const hasNothingLeft = (run: Run): boolean => {
+  const { runs, work } = run.session
+  return (
+    run.scope.state._tag === "Empty" &&
+    run.children.size === 0 &&
+    runs.size < 2 &&
+    (work === undefined || work.run === run)
+  )
+}
 
 /** The runs that have resumed the child a run holds, as far as they have not been released. */
 const resumedFrom = (run: Run): ReadonlyArray<Run> => {

@@ -169,7 +169,8 @@ const accept = (
     policy: place.policy,
     parentOptions: read.parent.options,
     ...(output && { output }),
-    emit: (update: UnstampedUpdate) => log.add(update)
+    emit: (update: UnstampedUpdate) => log.add(update),
+    nextTurn: () => undefined
   })
 
   const calledOff = Deferred.makeUnsafe<undefined>()
