@@ -1,0 +1,91 @@
+/** The benchmark itself: everybody does the work that is measured, and the table says what was measured. No test is timed. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import type { Scale } from "./measures.ts"
+import { type ContestantName, contestants, open } from "./open.ts"
+import { type Figure, figuresOf, measureOf, type Row, rows } from "./rows.ts"
+import { medians, resultOf, tableOf, together } from "./table.ts"
+
+const tiny: Scale = { warm: 0, window: 1, burst: 3, fanOut: 3, items: 250, collections: 1 }
+
+/** What the rows read of each contestant, by measure. */
+const read = new Map<string, Array<Figure>>()
+for (const figure of rows.flatMap(figuresOf)) {
+  const title = `${measureOf[figure[1]]} of ${figure[0]}`
+  read.set(title, [...(read.get(title) ?? []), figure])
+}
+
+describe("the benchmark", () => {
+  for (const [title, figures] of read) {
+    it(`measures ${title}`, async () => {
+      const [who, figure] = figures[0]!
+      const { close, measure } = await open(who)
+      const { prepare, sample } = measure(measureOf[figure], tiny)
+      await prepare()
+      const sampled = await sample()
+      for (const [, name] of figures) assert.isTrue(Number.isFinite(sampled[name]), `${name} ${sampled[name]}`)
+      await close()
+    })
+  }
+
+  for (const name of Object.keys(contestants) as ReadonlyArray<ContestantName>) {
+    it(`lets ${name} do the same work as the others`, async () => {
+      const { close, contestant, gate, measure } = await open(name)
+      await measure("sequence", tiny).sample()
+      // one of a child, three of a delegation
+      assert.strictEqual(gate.calls, 4)
+      if (contestant.heard !== undefined) {
+        await Effect.runPromise(Effect.yieldNow)
+        // one event when a run starts and one when it ends, of a child and of a delegation's
+        assert.strictEqual(contestant.heard(), 4)
+      }
+      await close()
+    })
+  }
+
+  it("refuses an answer that is wrong, a model call too many, and an item that is lost", async () => {
+    const { close, contestant, gate, measure } = await open("plain")
+    const { child, stream } = contestant
+    const wrong = async (changes: object, name: "sequence" | "stream"): Promise<string> => {
+      Object.assign(contestant, { child, stream, ...changes })
+      return measure(name, tiny)
+        .sample()
+        .then(String, (error: unknown) => String(error))
+    }
+    assert.match(await wrong({ child: () => Effect.as(gate.pass, "no") }, "sequence"), /answered "no"/)
+    const twice = (prompt: string) => Effect.andThen(gate.pass, child!(prompt))
+    assert.match(await wrong({ child: twice }, "sequence"), /2 model calls of 1 × child/)
+    assert.match(await wrong({ stream: () => Effect.succeed(249) }, "stream"), /saw 249 of 250 items/)
+    await close()
+  })
+
+  it("prints medians, ratios round by round, and what was reached", () => {
+    const row: Row = {
+      name: "a",
+      what: "a child",
+      unit: "µs",
+      ours: ["seam", "child"],
+      floor: [
+        ["lean", "child"],
+        ["lifecycle", "child"]
+      ],
+      floorName: "both",
+      must: 2,
+      next: 1.5
+    }
+    const round = (seam: number, lean: number, lifecycle: number) => ({
+      seam: medians([{ child: seam }, { child: 0 }, { child: 1e9 }]),
+      ...together({ lean: { child: lean } }, { lean: { item: 1 }, lifecycle: { child: lifecycle } })
+    })
+    const rounds = [round(30, 10, 10), round(4000, 1000, 1000), round(9, 5, 5)]
+    const of = (changes: Partial<Row>) => tableOf([resultOf({ ...row, ...changes }, rounds)]).split("\n")[2]
+    assert.strictEqual(of({}), "| a child | 30 µs | both: 20 µs | 1.50 × | ≤ 2 × | ≤ 1.5 × | then |")
+    assert.strictEqual(of({ next: 1.2 }), "| a child | 30 µs | both: 20 µs | 1.50 × | ≤ 2 × | ≤ 1.2 × | must |")
+    assert.strictEqual(of({ must: 1.3, next: 1.2 })?.split(" | ").at(-1), "**missed** |")
+    const ideal: Row = { name: "b", what: "b", unit: "ms", ours: ["seam", "child"], floor: 5, floorName: "5", next: 1 }
+    assert.strictEqual(
+      tableOf([resultOf(ideal, [round(5250, 1, 1)])]).split("\n")[2],
+      "| b | 5,250 ms | 5: 5.0 ms | 1050.00 × |  | ≤ 1 × | not yet |"
+    )
+  })
+})
