@@ -112,6 +112,7 @@ const capabilities: Capabilities = Object.freeze({
   toolFilter: true,
   systemPrompt: true,
   usage: true,
+  turns: true,
   content: Object.freeze(["image", "audio", "resource_link", "resource"] as const)
 })
 

@@ -195,6 +195,7 @@ const everything: Capabilities = {
   model: true,
   systemPrompt: true,
   usage: true,
+  turns: true,
   content: ["image", "audio", "resource_link", "resource"]
 }
 

@@ -26,6 +26,7 @@ describe("AgentRuntime.layer", () => {
         toolFilter: true,
         systemPrompt: true,
         usage: true,
+        turns: true,
         content: ["image", "audio", "resource_link", "resource"]
       })
     })

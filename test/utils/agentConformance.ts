@@ -98,6 +98,7 @@ export const conformance = {
     model: true,
     systemPrompt: true,
     usage: true,
+    turns: true,
     content: true
   },
   world: Effect.map(Effect.service(AtWork), ({ count }) => ({ sessions: 0, turns: count })),

@@ -59,7 +59,7 @@ const open = (
   seed: AgentSeed | undefined
 ): Effect.Effect<ChildSession, SubagentError, Scope.Scope> => {
   const { completedTurns } = runtime
-  const { emit, header, lineage, output, policy, prompt } = placed
+  const { emit, header, lineage, nextTurn, output, policy, prompt } = placed
   const agent = Object.freeze({ id: lineage.id, session: Object.freeze({ header }), options })
   return Effect.map(
     runtime.open({
@@ -69,6 +69,7 @@ const open = (
       request: placed,
       lineage,
       emit,
+      nextTurn,
       ...(output && { output }),
       ...(seed !== undefined && { seed })
     }),

@@ -44,6 +44,14 @@ describe("the agent of a placed request", () => {
     })
   )
 
+  it.effect("asks the seam for each of its turns", () =>
+    Effect.gen(function* () {
+      const { placed, spec } = yield* specOf(all)
+      assert.isFunction(spec.nextTurn)
+      assert.strictEqual(spec.nextTurn, placed.nextTurn)
+    })
+  )
+
   it.effect("remembers what the seed does, which may be anything", () =>
     Effect.gen(function* () {
       assert.notProperty((yield* specOf(all)).spec, "seed")
