@@ -4,7 +4,8 @@
  * A host contributes one per agent, under a name. A run starts the agent's command, opens a session in the parent's
  * working directory and prompts it; what the agent says and does comes as updates, what it wants permitted goes to
  * `Approvals`. The process, and all that it has started, ends with the run. What an agent says of its own end is taken
- * as a hint: a run that was cancelled is aborted, and one that said nothing has not completed.
+ * as a hint: a run that was cancelled is aborted, and one that said nothing has not completed. Where the agent takes up
+ * sessions of earlier processes, a run has a token.
  *
  * @see https://agentclientprotocol.com
  * @since 0.1.0
@@ -193,7 +194,8 @@ export const make = (
         content: ["image", "audio", "resource_link", "resource"]
       },
       inheritsContext: false,
-      start: (placed) => Effect.provide(openSession(settings, placed), services)
+      start: (placed) => Effect.provide(openSession(settings, placed), services),
+      resume: (placed, payload) => Effect.provide(openSession(settings, placed, payload), services)
     }
   })
 

@@ -133,11 +133,11 @@ describe("the ACP provider", () => {
 })
 
 describe("the ACP provider and the protocol's own SDK", () => {
-  const sdk = (options: Partial<AcpProvider.Options> = {}) =>
+  const sdk = (options: Partial<AcpProvider.Options> = {}, ...args: ReadonlyArray<string>) =>
     AcpProvider.layer({
       name: "stub",
       command: process.execPath,
-      args: [path.join(import.meta.dirname, "../fixtures/acp/sdkAgent.ts")],
+      args: [path.join(import.meta.dirname, "../fixtures/acp/sdkAgent.ts"), ...args],
       authMethod: "key",
       mode: "ask",
       model: "large",
@@ -168,6 +168,25 @@ describe("the ACP provider and the protocol's own SDK", () => {
       assert.strictEqual(fs.readFileSync(file, "utf8"), "written")
     }).pipe(Effect.provide(sdk({ fs: {} })))
   )
+
+  for (const how of ["loads", "resumes"]) {
+    it.live(`agree on a session that goes on in another process, which ${how} it (16)`, () =>
+      Effect.gen(function* () {
+        const parent = yield* Agent.root({ cwd: os.tmpdir() })
+        const token = yield* start("hello", { parent }).pipe(
+          Effect.flatMap((first) => Effect.andThen(first.result, first.token!)),
+          Effect.scoped,
+          Effect.provide(sdk({}, how))
+        )
+        assert.deepStrictEqual(token.payload, { sessionId: "sdk-session", cwd: os.tmpdir(), agent: "sdk-stub" })
+        const second = yield* Effect.gen(function* () {
+          const subagents = yield* Subagents.Subagents
+          return yield* (yield* subagents.resume(token, "more", { parent })).result
+        }).pipe(Effect.scoped, Effect.provide(sdk({}, how)))
+        assert.strictEqual(Content.toText(second.output), "you said: more")
+      })
+    )
+  }
 
   it.live("agree on a cancel, and nothing is left", () =>
     Effect.gen(function* () {

@@ -14,7 +14,14 @@ import type { McpServer } from "../../AcpProvider.ts"
 import type { Setting } from "./configuration.ts"
 import { choose } from "./configuration.ts"
 import { codes } from "./connection.ts"
-import { InitializeResponse, items, NewSessionResponse, protocolVersion, reader } from "./messages.ts"
+import {
+  InitializeResponse,
+  items,
+  KnownSessionResponse,
+  NewSessionResponse,
+  protocolVersion,
+  reader
+} from "./messages.ts"
 import { describeError } from "./outcome.ts"
 import type { Peer, Settings } from "./peer.ts"
 import { call, refusal, withLastWords } from "./peer.ts"
@@ -22,11 +29,12 @@ import { call, refusal, withLastWords } from "./peer.ts"
 /** What an agent says of itself. */
 export type Initialized = typeof InitializeResponse.Type
 
-/** What it says of a new session. */
-export type NewSession = typeof NewSessionResponse.Type
+/** What it says of a session. */
+export type Session = typeof NewSessionResponse.Type
 
 const readInitialized = reader(InitializeResponse)
 const readNewSession = reader(NewSessionResponse)
+const readKnownSession = reader(KnownSessionResponse)
 
 /** Where the agent works: never in whatever folder this process happens to be in. */
 export const folderOf = Effect.fnUntraced(function* (settings: Settings, placed: PlacedRequest) {
@@ -104,28 +112,63 @@ export const initialize = Effect.fnUntraced(function* (peer: Peer) {
   return initialized
 })
 
-/** Opens a session, authenticated by the method that the host names, if it names one. */
-export const newSession = Effect.fnUntraced(function* (peer: Peer, { agentCapabilities, authMethods }: Initialized) {
-  const { cwd, settings } = peer
-  const { authMethod, mcpServers } = settings
+/** Authenticates by the method that the host names, if it names one. */
+export const authenticate = Effect.fnUntraced(function* (peer: Peer, { authMethods }: Initialized) {
+  const { authMethod } = peer.settings
+  if (authMethod === undefined) return
   const methods = items(authMethods)
-  const listed = methods.length === 0 ? "none" : methods.map(({ id }) => id).join(", ")
-  if (authMethod !== undefined) {
-    const method = methods.find(({ id }) => id === authMethod)
-    if (method === undefined || (method.type !== undefined && method.type !== "agent")) {
-      return yield* refusal(peer, `It can't be told to authenticate by ${authMethod}; its methods: ${listed}`)
-    }
-    yield* ask(peer, "authenticate", { methodId: authMethod }, authMethods)
+  const method = methods.find(({ id }) => id === authMethod)
+  if (method === undefined || (method.type !== undefined && method.type !== "agent")) {
+    const listed = methods.length === 0 ? "none" : methods.map(({ id }) => id).join(", ")
+    return yield* refusal(peer, `It can't be told to authenticate by ${authMethod}; its methods: ${listed}`)
   }
-  for (const server of mcpServers) {
-    if ("type" in server && agentCapabilities?.mcpCapabilities?.[server.type] !== true) {
-      return yield* refusal(peer, `It does not take MCP servers over ${server.type}`)
-    }
-  }
-  const params = { cwd, mcpServers: mcpServers.map(onWire) }
-  const answer = yield* ask(peer, "session/new", params, authMethods)
+  yield* ask(peer, "authenticate", { methodId: authMethod }, authMethods)
+})
+
+/** Opens a new session. */
+export const newSession = Effect.fnUntraced(function* (peer: Peer, initialized: Initialized) {
+  const params = yield* surroundings(peer, initialized)
+  const answer = yield* ask(peer, "session/new", params, initialized.authMethods)
   return readNewSession(answer) ?? (yield* refusal(peer, "It has answered session/new without a session"))
 })
+
+/**
+ * Takes up a session of an earlier process. What is heard of the session until then is history, not news; an agent that
+ * tells it all over again may still do so behind its answer, so that is waited for.
+ */
+export const knownSession = Effect.fnUntraced(function* (peer: Peer, initialized: Initialized, sessionId: string) {
+  const method = methodOfResuming(initialized)
+  if (method === undefined) {
+    const { name: provider } = peer.settings
+    return yield* fromReason(new UnsupportedCapability({ provider, capability: "resume", missing: ["resume"] }))
+  }
+  const params = { sessionId, ...(yield* surroundings(peer, initialized)) }
+  peer.forgetsUpdates = true
+  const answer = yield* ask(peer, method, params, initialized.authMethods)
+  if (method === "session/load") yield* peer.quiet
+  peer.forgetsUpdates = false
+  return { ...readKnownSession(answer), sessionId }
+})
+
+/** How this agent takes up a session of an earlier process; not at all, if it has no way. The first is the quieter. */
+export const methodOfResuming = ({ agentCapabilities }: Initialized): string | undefined => {
+  if (agentCapabilities?.sessionCapabilities?.resume !== undefined) return "session/resume"
+  return agentCapabilities?.loadSession === true ? "session/load" : undefined
+}
+
+/** What a session is opened in. */
+const surroundings = (
+  peer: Peer,
+  { agentCapabilities }: Initialized
+): Effect.Effect<{ readonly cwd: string; readonly mcpServers: ReadonlyArray<object> }, SubagentError> => {
+  const { cwd, settings } = peer
+  for (const server of settings.mcpServers) {
+    if ("type" in server && agentCapabilities?.mcpCapabilities?.[server.type] !== true) {
+      return Effect.fail(refusal(peer, `It does not take MCP servers over ${server.type}`))
+    }
+  }
+  return Effect.succeed({ cwd, mcpServers: settings.mcpServers.map(onWire) })
+}
 
 const pairs = (values: { readonly [name: string]: string } | undefined) =>
   Object.entries(values ?? {}).map(([name, value]) => ({ name, value }))
@@ -138,7 +181,7 @@ const onWire = (server: McpServer): object =>
 /** Sets the mode or the model of a session. */
 export const configure = Effect.fnUntraced(function* (
   peer: Peer,
-  session: NewSession,
+  session: Session,
   setting: Setting,
   wanted: string | undefined
 ) {

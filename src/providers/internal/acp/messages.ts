@@ -29,10 +29,15 @@ const list = <S extends Schema.Codec<unknown, unknown>>(schema: S) => optional(S
 export const items = <A>(list: ReadonlyArray<A | undefined> | undefined): ReadonlyArray<A> =>
   (list ?? []).filter((item) => item !== undefined)
 
+/** A capability is an object, or, in an older style, `true`. */
+const Capability = optional(Schema.Union([Schema.Literal(true), Schema.Record(Schema.String, Schema.Unknown)]))
+
 export const InitializeResponse = Schema.Struct({
   protocolVersion: Schema.Unknown,
+  agentInfo: optional(Schema.Struct({ name: Schema.String })),
   agentCapabilities: optional(
     Schema.Struct({
+      loadSession: optional(Schema.Boolean),
       promptCapabilities: optional(
         Schema.Struct({
           image: optional(Schema.Boolean),
@@ -41,7 +46,7 @@ export const InitializeResponse = Schema.Struct({
         })
       ),
       mcpCapabilities: optional(Schema.Struct({ http: optional(Schema.Boolean), sse: optional(Schema.Boolean) })),
-      sessionCapabilities: optional(Schema.Struct({ close: optional(Schema.Struct({})) }))
+      sessionCapabilities: optional(Schema.Struct({ close: Capability, resume: Capability }))
     })
   ),
   authMethods: list(
@@ -67,13 +72,17 @@ export const ConfigOption = Schema.Struct({
   )
 })
 
-export const NewSessionResponse = Schema.Struct({
-  sessionId: Schema.String,
+const sessionSettings = {
   modes: optional(Schema.Struct({ availableModes: list(Schema.Struct({ id: Schema.String })) })),
   configOptions: list(ConfigOption),
   // gone from the protocol, and still how several agents offer their models
   models: optional(Schema.Struct({ availableModels: list(Schema.Struct({ modelId: Schema.String })) }))
-})
+}
+
+export const NewSessionResponse = Schema.Struct({ sessionId: Schema.String, ...sessionSettings })
+
+/** The answer to `session/load` and to `session/resume`. */
+export const KnownSessionResponse = Schema.Struct(sessionSettings)
 
 export const PromptResponse = Schema.Struct({
   stopReason: optional(Schema.String),

@@ -45,6 +45,12 @@ const outputGrace = Duration.seconds(1)
 /** How many updates are kept that come before the session's name is known. */
 const maxEarlyUpdates = 1024
 
+/** An agent that has been silent for so long has told the history of a session. */
+const historyGap = Duration.millis(100)
+
+/** How many such gaps are waited for at most. */
+const maxHistoryGaps = 20
+
 /** How one prompt ended, and the last message that came of it. */
 export interface PromptEnd {
   readonly outcome: ChildOutcome
@@ -61,6 +67,10 @@ export interface Peer {
   readonly updates: SessionUpdates
   /** Names the session: what came early is delivered, and what is for others is not. */
   readonly isFor: (sessionId: string) => void
+  /** Waits until nothing has been heard for a moment, but not for long. */
+  readonly quiet: Effect.Effect<void>
+  /** Whether what comes before the session has a name here is nobody's: the history of one that has been before. */
+  forgetsUpdates: boolean
   /** Counts the signs of life. */
   heard: number
   /** How many permissions are being decided on. */
@@ -101,7 +111,7 @@ export const reach: (
         const notification = method === "session/update" ? readNotification(params) : undefined
         if (notification === undefined) return
         if (sessionId !== undefined) take(notification)
-        else if (early.length < maxEarlyUpdates) early.push(notification)
+        else if (!peer.forgetsUpdates && early.length < maxEarlyUpdates) early.push(notification)
       },
       onRequest: (method, params) => {
         peer.heard++
@@ -119,6 +129,20 @@ export const reach: (
         sessionId = id
         for (const notification of early.splice(0)) take(notification)
       },
+      quiet: Effect.suspend(() => {
+        let heard = peer.heard
+        return Effect.repeat(
+          Effect.delay(
+            Effect.sync(() => heard === (heard = peer.heard)),
+            historyGap
+          ),
+          {
+            until: (isQuiet) => isQuiet,
+            times: maxHistoryGaps
+          }
+        )
+      }),
+      forgetsUpdates: false,
       heard: 0,
       asking: 0,
       stopping: undefined,

@@ -15,6 +15,7 @@ import * as Exit from "effect/Exit"
 import type * as FileSystem from "effect/FileSystem"
 import type * as Path from "effect/Path"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
+import type * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import { Approvals } from "../../../Approvals.ts"
 import type { ContentBlock } from "../../../Content.ts"
@@ -22,8 +23,18 @@ import { text } from "../../../Content.ts"
 import type { SubagentError } from "../../../SubagentError.ts"
 import type { ChildOutcome, ChildSession, PlacedRequest } from "../../../SubagentProvider.ts"
 import type { CallError } from "./connection.ts"
-import type { Initialized, NewSession } from "./handshake.ts"
-import { checkContent, configure, folderOf, initialize, newSession } from "./handshake.ts"
+import type { Initialized, Session } from "./handshake.ts"
+import {
+  authenticate,
+  checkContent,
+  configure,
+  folderOf,
+  initialize,
+  knownSession,
+  methodOfResuming,
+  newSession
+} from "./handshake.ts"
+import { checkAgent, keep, readKept } from "./keptSession.ts"
 import { outcomeOfAnswer, outcomeOfError } from "./outcome.ts"
 import type { Peer, PromptEnd, Settings } from "./peer.ts"
 import { quotedBytes, reach } from "./peer.ts"
@@ -33,16 +44,23 @@ import { maxRepairs, prepare } from "./structured.ts"
 /** An agent that was told to cancel before it had taken in the prompt has forgotten it: it is told again. */
 const cancelAgainAfter = Duration.millis(250)
 
-/** Starts an agent and opens a session. */
+/** Starts an agent and opens a session: a new one, or the one that a token has. */
 export const openSession: (
   settings: Settings,
-  placed: PlacedRequest
+  placed: PlacedRequest,
+  payload?: Schema.Json
 ) => Effect.Effect<ChildSession, SubagentError, ChildProcessSpawner | FileSystem.FileSystem | Path.Path | Scope.Scope> =
-  Effect.fnUntraced(function* (settings, placed) {
+  Effect.fnUntraced(function* (settings, placed, payload) {
     const output = placed.output && (yield* prepare(placed.output))
-    const peer = yield* reach(settings, placed, yield* folderOf(settings, placed))
+    const cwd = yield* folderOf(settings, placed)
+    const kept = payload === undefined ? undefined : yield* readKept(payload, cwd)
+    const peer = yield* reach(settings, placed, cwd)
     const initialized = yield* initialize(peer)
-    const session = yield* newSession(peer, initialized)
+    if (kept !== undefined) yield* checkAgent(kept, initialized)
+    yield* authenticate(peer, initialized)
+    const session = yield* kept === undefined
+      ? newSession(peer, initialized)
+      : knownSession(peer, initialized, kept.sessionId)
     peer.isFor(session.sessionId)
     yield* configure(peer, session, "mode", settings.mode)
     yield* configure(peer, session, "model", placed.agentOptions.model ?? settings.model)
@@ -51,13 +69,16 @@ export const openSession: (
     const turn = (prompt: ReadonlyArray<ContentBlock>) => turnOf(peer, session, output, scope, prompt)
     return {
       turn: turn(placed.prompt),
-      resumeTurn: (prompt) => Effect.andThen(checkContent(peer, initialized, prompt), turn(prompt))
+      resumeTurn: (prompt) => Effect.andThen(checkContent(peer, initialized, prompt), turn(prompt)),
+      ...(methodOfResuming(initialized) !== undefined && {
+        token: Effect.succeed(keep(session.sessionId, cwd, initialized))
+      })
     }
   })
 
 const turnOf = (
   peer: Peer,
-  { sessionId }: NewSession,
+  { sessionId }: Session,
   output: StructuredOutput | undefined,
   scope: Scope.Scope,
   prompt: ReadonlyArray<ContentBlock>
@@ -172,7 +193,7 @@ const seeToEnd = (
 /** Before the process is taken down: lets the agent end its turn and its session by itself, as long as that is quick. */
 const wrapUp = (
   { answered, connection, settings }: Peer,
-  { sessionId }: NewSession,
+  { sessionId }: Session,
   { agentCapabilities }: Initialized
 ): Effect.Effect<void> =>
   Effect.gen(function* () {

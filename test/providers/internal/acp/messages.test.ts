@@ -57,6 +57,8 @@ describe("the messages, held against the protocol's own schema", () => {
     ["SessionConfigOption", Messages.ConfigOption, []],
     // several agents still answer with it
     ["NewSessionResponse", Messages.NewSessionResponse, ["models"]],
+    ["LoadSessionResponse", Messages.KnownSessionResponse, ["models"]],
+    ["ResumeSessionResponse", Messages.KnownSessionResponse, ["models"]],
     // in the unstable schema, see below
     ["PromptResponse", Messages.PromptResponse, ["usage"]],
     ["SessionNotification", Messages.SessionNotification, []],
@@ -106,6 +108,8 @@ describe("the messages, held against the protocol's own schema", () => {
       "initialize",
       "authenticate",
       "session/new",
+      "session/load",
+      "session/resume",
       "session/prompt",
       "session/cancel",
       "session/close",
