@@ -20,4 +20,10 @@ describe("makeId", () => {
     assert.strictEqual(at(0), "0".repeat(32))
     assert.strictEqual(at(1 - 2 ** -53), "f".repeat(32))
   })
+
+  it("has the bits of each draw in their order", () => {
+    const words = [0x0123_4567, 0x89ab_cdef, 0x00ff_0a00, 0x8000_0001]
+    const random = { nextDoubleUnsafe: () => (words.shift()! + 0.5) / 2 ** 32 } as Random.Random
+    assert.strictEqual(makeId(random), "0123456789abcdef00ff0a0080000001")
+  })
 })
