@@ -45,17 +45,23 @@ const missing = (read: ReadRequest, capabilities: Capabilities): ReadonlyArray<s
   for (const option of Object.keys(agentOptions)) {
     if (capabilities[option as keyof Capabilities] !== true) lacking.push(option)
   }
-  return [...lacking, ...missingContent(prompt, capabilities)]
+  lacking.push(...missingContent(prompt, capabilities))
+  return lacking
 }
 
 /** The kinds of block that the provider does not take. */
 export const missingContent = (
   blocks: ReadonlyArray<ContentBlock>,
   capabilities: Capabilities
-): ReadonlyArray<string> =>
-  Array.from(new Set(blocks.map((block) => block.type)))
-    .filter((kind) => kind !== "text" && capabilities.content?.includes(kind) !== true)
-    .map((kind) => `content:${kind}`)
+): ReadonlyArray<string> => {
+  const lacking: Array<string> = []
+  for (const { type } of blocks) {
+    if (type === "text" || capabilities.content?.includes(type) === true) continue
+    const kind = `content:${type}`
+    if (!lacking.includes(kind)) lacking.push(kind)
+  }
+  return lacking
+}
 
 /** Holds a request against the provider and against everything above it, and gives the run its place. */
 export const place = (options: {
@@ -102,7 +108,7 @@ export const place = (options: {
     read.checked.maxDepth ?? Number.POSITIVE_INFINITY
   )
   if (depth > maxDepth) return Result.fail(new DepthExceeded({ depth, maxDepth }))
-  const inherited = filtersOf(parent?.policy.toolFilters ?? [], token?.policy.toolFilters ?? [])
+  const inherited = filtersOf(parent?.policy.toolFilters ?? none, token?.policy.toolFilters ?? none)
   if (inherited.length > 0 && !capabilities.toolFilter) return unsupported(["toolFilter"])
 
   const { label, toolFilter } = read.checked
@@ -131,8 +137,11 @@ export const place = (options: {
   })
 }
 
+const none: ReadonlyArray<ToolFilter> = Object.freeze([])
+
 /** The filters above a child: those of today, and those that held for it before. */
 const filtersOf = (above: ReadonlyArray<ToolFilter>, before: ReadonlyArray<ToolFilter>): ReadonlyArray<ToolFilter> => {
+  if (before.length === 0) return above
   const others = before.filter((filter) => !above.some((known) => Equal.equals(known, filter)))
   return others.length === 0 ? above : Object.freeze([...above, ...others.map(frozenFilter)])
 }

@@ -31,18 +31,19 @@ export const Depth = Schema.Number.check(
   Schema.makeFilter((n) => (Number.isSafeInteger(n) && n >= 0 && !Object.is(n, -0)) || "Expected a whole number from 0")
 )
 
-const Signal = Schema.declare(
-  (u): u is AbortSignalLike =>
-    typeof u === "object" &&
-    u !== null &&
-    Predicate.isBoolean((u as AbortSignalLike).aborted) &&
-    Predicate.isFunction((u as AbortSignalLike).addEventListener) &&
-    Predicate.isFunction((u as AbortSignalLike).removeEventListener),
-  { expected: "an AbortSignal" }
-)
+const isSignal = (u: unknown): u is AbortSignalLike =>
+  typeof u === "object" &&
+  u !== null &&
+  Predicate.isBoolean((u as AbortSignalLike).aborted) &&
+  Predicate.isFunction((u as AbortSignalLike).addEventListener) &&
+  Predicate.isFunction((u as AbortSignalLike).removeEventListener)
+
+const Signal = Schema.declare(isSignal, { expected: "an AbortSignal" })
+
+const isSpec = (u: unknown): u is SchemaSpec => Schema.isSchema(u)
 
 /** A schema to end with. */
-export const OutputSchema = Schema.declare((u): u is SchemaSpec => Schema.isSchema(u), { expected: "a Schema" })
+export const OutputSchema = Schema.declare(isSpec, { expected: "a Schema" })
 
 /** Options, whatever the names in them. */
 export const OptionsObject = Schema.declare((u): u is { readonly [key: string]: unknown } => Predicate.isObject(u), {
@@ -115,16 +116,35 @@ export const readRequest = (
     () => Result.fail([issueAt([], "Could not be read")])
   )
 
+/** What nearly all requests ask for, and nothing else. */
+const plainKeys = new Set<PropertyKey>(["prompt", "parent", "signal", "agentOptions", "outputSchema", "label"])
+
+/** The fields of a request that is plainly right. Of the others the schema says what is wrong, if anything is. */
+const plainFields = (request: unknown): typeof Fields.Type | undefined => {
+  if (!Predicate.isObject(request) || !Reflect.ownKeys(request).every((key) => plainKeys.has(key))) return undefined
+  const { agentOptions, label, outputSchema, parent, prompt, signal } = request as Record<string, unknown>
+  return prompt !== undefined &&
+    parent !== undefined &&
+    (signal === undefined || isSignal(signal)) &&
+    (agentOptions === undefined || Predicate.isObject(agentOptions)) &&
+    (outputSchema === undefined || isSpec(outputSchema)) &&
+    (label === undefined || (Predicate.isString(label) && label.trim() !== ""))
+    ? { agentOptions, label, outputSchema, parent, prompt, signal }
+    : undefined
+}
+
 const inspect = (
   request: unknown,
   capabilities: Capabilities
 ): Result.Result<ReadRequest, ReadonlyArray<RequestIssue>> => {
-  const decoded = decodeFields(request)
+  const plain = plainFields(request)
+  const decoded = plain === undefined ? decodeFields(request) : Result.succeed(plain)
   if (Result.isFailure(decoded)) return Result.fail(issuesOf(decoded.failure))
   const fields = decoded.success
   const prompt = readPrompt(fields.prompt, ["prompt"])
   const parent = readAgent(fields.parent, ["parent"])
-  const options = readOptions(fields.agentOptions ?? {}, capabilities)
+  const options: ReturnType<typeof readOptions> =
+    fields.agentOptions === undefined ? Result.succeed({}) : readOptions(fields.agentOptions, capabilities)
   if (Result.isFailure(prompt) || Result.isFailure(parent) || Result.isFailure(options)) {
     return Result.fail([
       ...(Result.isFailure(prompt) ? prompt.failure : []),

@@ -113,6 +113,9 @@ describe("readAgent", () => {
       "parent.id: Expected a non-blank string",
       "parent.session.header: Expected an object"
     ])
+    assert.deepStrictEqual(problems({ id: "a", session: { header: null } }), [
+      "parent.session.header: Expected an object"
+    ])
     assert.deepStrictEqual(
       problems({
         id: 7,
@@ -152,5 +155,16 @@ describe("readAgent", () => {
       "parent.id: Could not be read",
       "parent.session.header: Could not be read"
     ])
+  })
+
+  it("refuses an agent that is in order only when it is looked at again", () => {
+    let looks = 0
+    const agent = {
+      get id() {
+        return looks++ === 0 ? "" : "a"
+      },
+      session: { header }
+    }
+    assert.deepStrictEqual(problems(agent), ["parent: Could not be read"])
   })
 })
