@@ -4,6 +4,7 @@
  *
  *     npm start                        surveys this project's own src
  *     npm start -- PATH                surveys another folder
+ *     npm start -- --agent COMMAND     lets an agent that speaks the Agent Client Protocol read each part, in a process each
  *     npm start --silent -- --json     prints JSON only: the runs with what each read, and the report
  *
  * Progress goes to stderr, the report to stdout. The exit code is 0 if the report is complete, 1 if it is not or if
@@ -19,6 +20,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Path from "effect/Path"
 import * as Terminal from "effect/Terminal"
+import { splitCommand } from "./survey/commandLine.ts"
 import { tell } from "./survey/Journal.ts"
 import { printable } from "./survey/printable.ts"
 import { render, shortcomings } from "./survey/Report.ts"
@@ -36,26 +38,35 @@ const command = Command.make(
       Argument.withDescription("The folder to survey, by default this project's src"),
       Argument.withDefault(`${import.meta.dirname}/../../src`)
     ),
+    agent: Flag.String("agent").pipe(
+      Flag.filterMap(splitCommand, () => "Expected: a command, with every quote in it closed"),
+      Flag.withMetavar("command"),
+      Flag.withDescription(
+        "The agent that each child is: a command that speaks the Agent Client Protocol, in quotes if it has arguments. It is started in the surveyed folder"
+      ),
+      Flag.withDefault(undefined)
+    ),
     json: Flag.Boolean("json").pipe(
       Flag.withDefault(false),
       Flag.withDescription("Print the runs and the report as JSON")
     )
   },
-  Effect.fnUntraced(function* ({ json, path }) {
+  Effect.fnUntraced(function* ({ agent, json, path }) {
     const { resolve } = yield* Path.Path
     const { display } = yield* Terminal.Terminal
     // npm runs its scripts in the project's folder and tells where the user is
     const folder = resolve(process.env["INIT_CWD"] ?? process.cwd(), path)
-    const done = yield* survey(folder).pipe(
+    const done = yield* survey(folder, { agent }).pipe(
       Effect.mapError((cause) => new CliError.UserError({ cause, userMessage: printable(cause.message) })),
       Effect.onInterrupt(() => tell("Interrupted: every agent has been stopped, and there is no report"))
     )
     // returns when it is written: an exit would cut off what a pipe has not taken yet
     yield* display(`${json ? JSON.stringify(done, undefined, 2) : render(done.folder, done.report)}\n`)
-    const missing = shortcomings(done.report).length
-    if (missing > 0) {
-      const userMessage = `The report is not complete: ${missing} problem${missing === 1 ? "" : "s"}`
-      return yield* new CliError.UserError({ cause: done.report.problems, userMessage })
+    const missing = shortcomings(done.report)
+    if (missing.length > 0) {
+      const count = missing.length === 1 ? "1 problem" : `${missing.length} problems, the first of them`
+      const userMessage = `The report is not complete: ${count}: ${printable(missing[0]!)}`
+      return yield* new CliError.UserError({ cause: missing, userMessage })
     }
   })
 ).pipe(Command.withDescription("Tells what is in a folder"))

@@ -10,12 +10,13 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as TestConsole from "effect/testing/TestConsole"
 import { ScriptedModel } from "effect-subagent/testing"
-import { type ChildProcess, execFileSync, spawn } from "node:child_process"
+import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as path from "node:path"
 import { type Report, shortcomings } from "../../docs/examples/survey/Report.ts"
 import { type Survey, survey } from "../../docs/examples/survey/Survey.ts"
 import * as SurveyModel from "../../docs/examples/survey/SurveyModel.ts"
+import { root, start } from "./command.ts"
 import { temporaryFolder } from "./folder.ts"
 
 const ask = (folder: string, model: Layer.Layer<LanguageModel.LanguageModel> = SurveyModel.layer) =>
@@ -288,7 +289,11 @@ describe("a survey", () => {
 
   it.effect.each([
     ["The agent did not finish (error): ", { finishReason: "error", text: "x" }],
-    ["The agent's answer is no report: ", { text: "There are files in it." }]
+    ["The agent did not finish (error): The agent submitted no result", { text: "There are files in it." }],
+    [
+      'The agent did not finish (error): Missing key\n  at ["parts"]',
+      { toolCalls: [{ name: "submit_result", params: { problems: [] } }] }
+    ]
   ] as const)("without a report fails with: %s", ([message, step]) =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder({ a: "x" })
@@ -304,35 +309,6 @@ describe("a survey", () => {
 })
 
 describe("the survey command", () => {
-  const root = path.resolve(import.meta.dirname, "../..")
-
-  interface Ended {
-    readonly code: number | null
-    readonly signal: string | null
-    readonly stdout: string
-    readonly stderr: string
-  }
-
-  /** Runs the command as `npm start` does. `watch` sees the process each time it has written. It does not outlive its test. */
-  const start = (
-    args: ReadonlyArray<string>,
-    watch: (process: ChildProcess, written: { readonly stderr: string }) => void = () => {},
-    cwd = root
-  ): Effect.Effect<Ended> =>
-    Effect.callback((resume) => {
-      const script = ["--conditions=effect-subagent-source", path.join(root, "docs/examples/survey.ts"), ...args]
-      const child = spawn(process.execPath, script, { cwd: root, env: { ...process.env, INIT_CWD: cwd } })
-      const written = { stdout: "", stderr: "" }
-      for (const name of ["stdout", "stderr"] as const) {
-        child[name].setEncoding("utf8").on("data", (text: string) => {
-          written[name] += text
-          watch(child, written)
-        })
-      }
-      child.on("close", (code, signal) => resume(Effect.succeed({ code, signal, ...written })))
-      return Effect.sync(() => child.kill("SIGKILL"))
-    })
-
   it.live("surveys this project's src, and tells its progress apart from the report", () =>
     Effect.gen(function* () {
       const { code, stderr, stdout } = yield* start([])
@@ -351,7 +327,7 @@ describe("the survey command", () => {
     Effect.gen(function* () {
       const name = "a b/\u001b[31mred\n.txt"
       const folder = yield* temporaryFolder({ [`here/${name}`]: "\u001b[2Jx\n" })
-      const json = yield* start(["--json", "here"], undefined, folder)
+      const json = yield* start(["--json", "here"], { cwd: folder })
       assert.strictEqual(json.code, 0, json.stderr)
       const done = JSON.parse(json.stdout) as Survey
       assert.strictEqual(done.folder, path.join(folder, "here"))
@@ -364,7 +340,7 @@ describe("the survey command", () => {
         [["a b/", [name]]]
       )
 
-      const human = yield* start(["here"], undefined, folder)
+      const human = yield* start(["here"], { cwd: folder })
       assert.strictEqual(human.code, 0, human.stderr)
       assert.notInclude(human.stdout + human.stderr, "\u001b[31m")
       assert.notInclude(human.stdout, "\u001b[2J")
@@ -383,7 +359,7 @@ describe("the survey command", () => {
     Effect.gen(function* () {
       const folder = yield* temporaryFolder({ file: "x" })
       fs.symlinkSync("self", path.join(folder, "self"))
-      const { code, stderr, stdout } = yield* start(args, undefined, folder)
+      const { code, stderr, stdout } = yield* start(args, { cwd: folder })
       assert.strictEqual(code, 1)
       assert.include(stderr, message.replace("FOLDER", folder))
       assert.notInclude(stdout + stderr, "    at ")
@@ -397,7 +373,7 @@ describe("the survey command", () => {
       fs.writeFileSync(Buffer.concat([Buffer.from(`${folder}/`), Buffer.of(0xff)]), "x")
       const { code, stderr, stdout } = yield* start([folder])
       assert.strictEqual(code, 1)
-      assert.include(stderr, "The report is not complete: 1 problem")
+      assert.include(stderr, "The report is not complete: 1 problem: \ufffd: ENOENT: no such file or directory")
       assert.include(stdout, "        1  file\n")
       assert.include(stdout, "Not complete:\n  \ufffd: ENOENT: no such file or directory\n")
     })
@@ -421,9 +397,11 @@ describe("the survey command", () => {
         Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`many/${i}.txt`, "x"]))
       )
       let isStopped = false
-      const { code, signal, stderr, stdout } = yield* start([folder], (process, { stderr }) => {
-        if (isStopped || !stderr.includes("\nread ")) return
-        isStopped = process.kill("SIGINT")
+      const { code, signal, stderr, stdout } = yield* start([folder], {
+        watch: (process, { stderr }) => {
+          if (isStopped || !stderr.includes("\nread ")) return
+          isStopped = process.kill("SIGINT")
+        }
       })
       assert.deepStrictEqual([code, signal, stdout], [130, null, ""])
       const told = stderr.trimEnd().split("\n")

@@ -55,10 +55,14 @@ export const FolderTools = Toolkit.make(
   })
 )
 
-/** The handlers of the tools, for the folder with this real path. */
+/** How many bytes of a file are given unless fewer are asked for. */
+const wholeText = 256 * 1024
+
+/** The handlers of the tools, for the folder with this real path. No more than `textLimit` bytes of a file are given. */
 export const layer = (
   folder: string,
-  journal: Journal
+  journal: Journal,
+  textLimit = wholeText
 ): Layer.Layer<Tool.HandlersFor<typeof FolderTools.tools>, never, FileSystem.FileSystem | Path.Path> =>
   FolderTools.toLayer(
     Effect.gen(function* () {
@@ -119,9 +123,9 @@ export const layer = (
         const real = yield* confine(asked)
         const { type } = yield* Effect.mapError(fs.stat(real), explain)
         if (type !== "File") return yield* Effect.fail(`not a file (${type})`)
-        const count = new TextCount()
+        const count = new TextCount(textLimit)
         yield* Effect.mapError(
-          Stream.runForEach(fs.stream(real, { chunkSize: textLimit }), (bytes) => Effect.sync(() => count.add(bytes))),
+          Stream.runForEach(fs.stream(real, { chunkSize: wholeText }), (bytes) => Effect.sync(() => count.add(bytes))),
           explain
         )
         return count.result()
@@ -141,8 +145,6 @@ export const layer = (
 const explain = ({ reason }: PlatformError): string =>
   reason.cause instanceof Error ? reason.cause.message.replace(/, \w+ '[^]*$/, "") : reason.message
 
-const textLimit = 256 * 1024
-
 /** A byte that no text has: a control character other than those that move or colour it. */
 const isBinary = (byte: number): boolean => byte < 7 || (byte > 13 && byte < 32 && byte !== 27)
 
@@ -152,11 +154,16 @@ class TextCount {
   private bytes = 0
   private endsLine = true
   private beginning = new Uint8Array()
+  private readonly limit: number
+
+  constructor(limit: number) {
+    this.limit = limit
+  }
 
   add(chunk: Uint8Array): void {
     if (chunk.length === 0) return
-    if (this.beginning.length < textLimit) {
-      const more = chunk.subarray(0, textLimit - this.beginning.length)
+    if (this.beginning.length < this.limit) {
+      const more = chunk.subarray(0, this.limit - this.beginning.length)
       const joined = new Uint8Array(this.beginning.length + more.length)
       joined.set(this.beginning)
       joined.set(more, this.beginning.length)

@@ -2,27 +2,46 @@
 import * as Schema from "effect/Schema"
 import { printable } from "./printable.ts"
 
-/** About one entry of a folder: a file that was read, or something that was not, and why. */
+const about = <S extends Schema.Top>(schema: S, description: string) => schema.annotate({ description })
+
+/** About one entry of a folder: a file that was read, or something that was not, and why. The agents read this, too. */
 export type Finding = typeof Finding.Type
 export const Finding = Schema.Struct({
-  path: Schema.String,
-  kind: Schema.Literals(["text", "binary", "link", "other", "unread"]),
-  lines: Schema.optionalKey(Schema.Int),
-  bytes: Schema.optionalKey(Schema.Int),
-  /** What a module exports. */
-  exports: Schema.optionalKey(Schema.Array(Schema.String)),
-  /** What any other text is headed by. */
-  heading: Schema.optionalKey(Schema.String),
-  /** Where a link leads, what an other thing is, why it was not read, or which part of it was. */
-  note: Schema.optionalKey(Schema.String)
+  path: about(Schema.String, "Relative to the surveyed folder."),
+  kind: about(Schema.Literals(["text", "binary", "link", "other", "unread"]), "'unread' is a file that can't be read."),
+  lines: Schema.optionalKey(about(Schema.Int, "Of a file that was read; a last line that does not end is one too.")),
+  bytes: Schema.optionalKey(about(Schema.Int, "Of a file that was read.")),
+  exports: Schema.optionalKey(
+    about(Schema.Array(Schema.String), "The names a JavaScript or TypeScript module exports.")
+  ),
+  heading: Schema.optionalKey(
+    about(Schema.String, "Of any other text: its heading, or its first line that says something.")
+  ),
+  note: Schema.optionalKey(
+    about(
+      Schema.String,
+      "Where a link leads, what an other thing is, why a file is unread, or which part of it was read."
+    )
+  )
 })
 
 /** What one agent found. */
 export type Findings = typeof Findings.Type
 export const Findings = Schema.Struct({
   files: Schema.Array(Finding),
-  /** What could not be done: then the findings are not complete. */
-  problems: Schema.Array(Schema.String)
+  problems: about(Schema.Array(Schema.String), "What could not be done: then the findings are not complete.")
+})
+
+/** What the agents found, part by part. */
+export type Answer = typeof Answer.Type
+export const Answer = Schema.Struct({
+  parts: Schema.Array(
+    Schema.Struct({
+      name: about(Schema.String, "What you called the part when you gave it to a subagent."),
+      ...Findings.fields
+    })
+  ),
+  problems: Findings.fields.problems
 })
 
 export type Totals = typeof Totals.Type
@@ -44,7 +63,7 @@ export const merge = (all: ReadonlyArray<Findings>): Findings => ({
   problems: all.flatMap(({ problems }) => problems)
 })
 
-export const makePart = (name: string, findings: Findings): Part => {
+const makePart = ({ name, ...findings }: Answer["parts"][number]): Part => {
   const read = findings.files.filter(({ lines }) => lines !== undefined)
   const totals = {
     files: read.length,
@@ -54,7 +73,9 @@ export const makePart = (name: string, findings: Findings): Part => {
   return { name, ...findings, totals }
 }
 
-export const makeReport = (parts: ReadonlyArray<Part>, problems: ReadonlyArray<string> = []): Report => {
+/** Adds up what was found. */
+export const makeReport = ({ parts: found, problems }: Answer): Report => {
+  const parts = found.map(makePart)
   const sum = (key: keyof Totals) => parts.reduce((sum, { totals }) => sum + totals[key], 0)
   return { parts, problems, totals: { files: sum("files"), lines: sum("lines"), bytes: sum("bytes") } }
 }

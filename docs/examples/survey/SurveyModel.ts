@@ -10,18 +10,18 @@ import type * as Response from "effect/ai/Response"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
-import type { Answered, Call, Reply } from "./rules.ts"
+import type { Answered } from "./rules.ts"
 import { next } from "./rules.ts"
 import { understand } from "./tasks.ts"
 
 export const layer: Layer.Layer<LanguageModel.LanguageModel> = Layer.effect(
   LanguageModel.LanguageModel,
   LanguageModel.make({
-    generateText: ({ prompt }) => Effect.sync(() => say(prompt, (text) => [{ type: "text", text }])),
+    generateText: ({ prompt }) => Effect.sync(() => reply(prompt, (text) => [{ type: "text", text }])),
     streamText: ({ prompt }) =>
       Stream.suspend(() =>
         Stream.fromIterable(
-          say(prompt, (text) => [
+          reply(prompt, (text) => [
             { type: "text-start", id: "answer" },
             { type: "text-delta", id: "answer", delta: text },
             { type: "text-end", id: "answer" }
@@ -32,20 +32,31 @@ export const layer: Layer.Layer<LanguageModel.LanguageModel> = Layer.effect(
 )
 
 /** The reply to a conversation. Text has one form as a whole and another one in a stream. */
-const say = <Text>(
+const reply = <Text>(
   prompt: Prompt.Prompt,
   write: (text: string) => ReadonlyArray<Text>
 ): Array<Text | Response.ToolCallPartEncoded | Response.FinishPartEncoded> => {
   const { answered, callCount, task } = hear(prompt)
   const reply = next({ task, answered: (tool) => answered.get(tool) ?? [] })
-  return [...("answer" in reply ? write(reply.answer) : callsOf(reply.calls, callCount)), finish(reply)]
+  if ("say" in reply) return [...write(reply.say), finish("stop")]
+  const calls = "calls" in reply ? reply.calls : [{ tool: "submit_result", params: reply.result }]
+  return [
+    ...calls.map(({ params, tool }, i) => ({
+      type: "tool-call" as const,
+      id: `call-${callCount + i}`,
+      name: tool,
+      params
+    })),
+    finish("tool-calls")
+  ]
 }
 
 /** A conversation as the rules see it: its last user message is the task, what follows are the tool calls of that task. */
 const hear = ({ content: messages }: Prompt.Prompt) => {
   const start = messages.findLastIndex(({ role }) => role === "user")
   const user = messages[start]
-  const text = user?.role === "user" ? user.content.map((part) => (part.type === "text" ? part.text : "")).join("") : ""
+  // what follows the task is how to submit its result
+  const told = user?.role === "user" ? user.content.find((part) => part.type === "text") : undefined
   const calls = new Map<string, Prompt.ToolCallPart>()
   const answered = new Map<string, Array<Answered>>()
   for (const message of messages.slice(start + 1)) {
@@ -61,14 +72,11 @@ const hear = ({ content: messages }: Prompt.Prompt) => {
       answered.set(name, ofTool)
     }
   }
-  return { task: understand(text), answered, callCount: calls.size }
+  return { task: understand(told?.text ?? ""), answered, callCount: calls.size }
 }
 
-const callsOf = (calls: ReadonlyArray<Call>, first: number): ReadonlyArray<Response.ToolCallPartEncoded> =>
-  calls.map(({ params, tool }, i) => ({ type: "tool-call", id: `call-${first + i}`, name: tool, params }))
-
-const finish = (reply: Reply): Response.FinishPartEncoded => ({
+const finish = (reason: Response.FinishReason): Response.FinishPartEncoded => ({
   type: "finish",
-  reason: "answer" in reply ? "stop" : "tool-calls",
+  reason,
   usage: { inputTokens: {}, outputTokens: {} }
 })

@@ -3,16 +3,19 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { describeText } from "./describeText.ts"
 import { Entry, FileText } from "./FolderTools.ts"
-import type { Finding, Part } from "./Report.ts"
-import { Findings, makePart, makeReport, merge, Report } from "./Report.ts"
+import type { Answer, Finding } from "./Report.ts"
+import { Findings, merge } from "./Report.ts"
 import type { Task } from "./tasks.ts"
 import { ask, sliceSize } from "./tasks.ts"
 
 /** How many files are read with one reply. */
 const batchSize = 25
 
-/** What the model does next: it calls tools, or it is done and answers. */
-export type Reply = { readonly calls: ReadonlyArray<Call> } | { readonly answer: string }
+/** What the model does next: it calls tools, it is done and submits what it found, or it has something to say. */
+export type Reply =
+  | { readonly calls: ReadonlyArray<Call> }
+  | { readonly result: Answer | Findings }
+  | { readonly say: string }
 
 export interface Call {
   readonly tool: "list_files" | "read_file" | "subagent"
@@ -37,7 +40,7 @@ export interface Talk {
 export const next = (talk: Talk): Reply => {
   switch (talk.task?._tag) {
     case undefined:
-      return { answer: "I can tell what is in a folder, and nothing else." }
+      return { say: "I can tell what is in a folder, and nothing else." }
     case "Whole":
       return surveyWhole(talk)
     case "Folder":
@@ -50,7 +53,7 @@ export const next = (talk: Talk): Reply => {
 const surveyWhole = (talk: Talk): Reply => {
   const listing = talk.answered("list_files")[0]
   if (!listing) return { calls: [{ tool: "list_files", params: { path: ".", recursive: false } }] }
-  if (listing.isFailure) return answer(Report, makeReport([], [`The folder: ${String(listing.result)}`]))
+  if (listing.isFailure) return { result: { parts: [], problems: [`The folder: ${String(listing.result)}`] } }
   const entries = entriesOf(listing)
   const folders = entries.filter(({ kind }) => kind === "folder")
   const tasks: ReadonlyArray<Task> = [
@@ -59,13 +62,15 @@ const surveyWhole = (talk: Talk): Reply => {
   ]
   const reports = talk.answered("subagent")
   if (reports.length < tasks.length) return { calls: tasks.map(delegate) }
-  return answer(Report, makeReport(reports.map((report): Part => makePart(nameOf(report), findingsOf(report)))))
+  return {
+    result: { parts: reports.map((report) => ({ name: nameOf(report), ...findingsOf(report) })), problems: [] }
+  }
 }
 
 const surveyFolder = (talk: Talk, { path, recursive }: Task & { readonly _tag: "Folder" }): Reply => {
   const listing = talk.answered("list_files")[0]
   if (!listing) return { calls: [{ tool: "list_files", params: { path, recursive } }] }
-  if (listing.isFailure) return answer(Findings, { files: [], problems: [`${path}: ${String(listing.result)}`] })
+  if (listing.isFailure) return { result: { files: [], problems: [`${path}: ${String(listing.result)}`] } }
   const entries = entriesOf(listing)
   const paths = entries.filter(({ kind }) => kind === "file").map(({ path }) => path)
   const others = entries.flatMap((entry) => unreadable(entry, recursive))
@@ -73,7 +78,7 @@ const surveyFolder = (talk: Talk, { path, recursive }: Task & { readonly _tag: "
   const reports = talk.answered("subagent")
   return reports.length === 0
     ? { calls: slices(paths, sliceSize).map((paths) => delegate({ _tag: "Files", paths })) }
-    : answer(Findings, merge([...reports.map(findingsOf), { files: others, problems: [] }]))
+    : { result: merge([...reports.map(findingsOf), { files: others, problems: [] }]) }
 }
 
 const readAll = (talk: Talk, paths: ReadonlyArray<string>, others: ReadonlyArray<Finding>): Reply => {
@@ -81,7 +86,7 @@ const readAll = (talk: Talk, paths: ReadonlyArray<string>, others: ReadonlyArray
   const batch = paths.slice(texts.length, texts.length + batchSize)
   return batch.length > 0
     ? { calls: batch.map((path) => ({ tool: "read_file", params: { path } })) }
-    : answer(Findings, { files: [...texts.map(findingOf), ...others], problems: [] })
+    : { result: { files: [...texts.map(findingOf), ...others], problems: [] } }
 }
 
 const entriesOf = ({ result }: Answered): ReadonlyArray<Entry> => Schema.decodeUnknownSync(Schema.Array(Entry))(result)
@@ -124,10 +129,6 @@ const titleOf = (task: Task): string => {
 }
 
 const nameOf = ({ params }: Answered): string => String(params["description"])
-
-const answer = <A>(schema: Schema.Codec<A, unknown>, value: A): Reply => ({
-  answer: Schema.encodeSync(Schema.fromJsonString(schema))(value)
-})
 
 const slices = <A>(all: ReadonlyArray<A>, size: number): ReadonlyArray<ReadonlyArray<A>> =>
   Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size))

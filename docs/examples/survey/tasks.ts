@@ -12,11 +12,8 @@ Asked what is in the folder: list "." (not recursively). Give each of its sub-fo
 Asked about a folder: list it. If it has more than ${sliceSize} files, give each ${sliceSize} of them to a subagent, else read every one.
 Asked about files: read every one, about 25 at a time.
 
-A finding about a file is {"path", "kind": "text" or "binary", "lines", "bytes", "exports": what a JavaScript or TypeScript module exports, "heading": else its heading or its first line that says something, "note"}.
-Do not read links or other things that are no files: {"path", "kind": "link" or "other", "note"}. What can't be read is {"path", "kind": "unread", "note": why}.
-
-Answer with JSON only. About a folder or files: {"files": findings, "problems": what could not be done}.
-About the whole: {"parts": [{"name", "files", "problems", "totals": {"files", "lines", "bytes"}}], "problems", "totals"}.`
+Make the calls that do not wait for one another in one reply. A subagent knows nothing but what you tell it: name the folder, or every file.
+Report every file. Do not read links and other things that are no files, but report them too.`
 
 export const question = "What is in this folder?"
 

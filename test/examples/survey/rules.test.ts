@@ -16,7 +16,7 @@ describe("the offline model", () => {
   it("says so when it is asked for anything else, and calls nothing", () => {
     const task = understand("Report on the weather")
     assert.deepStrictEqual(next({ task, answered: () => [] }), {
-      answer: "I can tell what is in a folder, and nothing else."
+      say: "I can tell what is in a folder, and nothing else."
     })
   })
 })
