@@ -4,25 +4,30 @@
 export const modules: ReadonlyArray<ReadonlyArray<string>> = [
   [
     "Agent",
+    "Budget",
     "Capabilities",
     "Content",
+    "Limits",
     "ResumeToken",
     "SubagentError",
     "SubagentEvent",
     "SubagentRequest",
     "SubagentResult",
     "SubagentUpdate",
+    "internal/account",
     "internal/checkOptions",
     "internal/checkProvider",
     "internal/describe",
     "internal/effectOf",
     "internal/fanOut",
+    "internal/figures",
     "internal/frozen",
     "internal/id",
     "internal/issues",
     "internal/nonBlank",
     "internal/outputFold",
     "internal/readAgent",
+    "internal/readLimits",
     "internal/readRequest",
     "internal/readResume"
   ],
@@ -32,11 +37,13 @@ export const modules: ReadonlyArray<ReadonlyArray<string>> = [
     "SubagentProvider",
     "SubagentRun",
     "internal/abortSignal",
+    "internal/meter",
     "internal/place",
     "internal/promised",
     "internal/promisedProvider",
     "internal/updateLog",
-    "internal/verdict"
+    "internal/verdict",
+    "internal/watch"
   ],
   ["Subagents", "internal/activate", "internal/runs", "internal/startRun"]
 ]

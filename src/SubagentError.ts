@@ -116,6 +116,28 @@ export class DepthExceeded extends Schema.TaggedError<DepthExceeded>()("DepthExc
 }
 
 /**
+ * One more run is more than a limit allows. `name` is the limit's, as it is asked for; `of` says whose it is: a run's, a
+ * root's, a budget's, or the host's. `asked` is what the request, or the run that delegates, had asked for beside it.
+ *
+ * @category errors
+ * @since 0.1.0
+ */
+export class LimitReached extends Schema.TaggedError<LimitReached>()("LimitReached", {
+  name: Schema.String,
+  of: Schema.String,
+  limit: Schema.Finite,
+  used: Schema.Finite,
+  reserved: Schema.optionalKey(Schema.Finite),
+  asked: Schema.optionalKey(Schema.Finite)
+}) {
+  override get message(): string {
+    const reserved = this.reserved === undefined ? "" : `, ${this.reserved} reserved`
+    const asked = this.asked === undefined ? "" : `; ${this.asked} asked for`
+    return `The limit ${this.name} of ${this.of} is reached: ${this.limit}, of which ${this.used} used${reserved}${asked}`
+  }
+}
+
+/**
  * The agent that delegates is a child whose own run has settled.
  *
  * @category errors
@@ -332,6 +354,7 @@ export type SubagentErrorReason =
   | UnsupportedCapability
   | InvalidRequest
   | DepthExceeded
+  | LimitReached
   | ParentSettled
   | AbortedBeforeStart
   | StartFailed
@@ -353,6 +376,7 @@ const codes = {
   UnsupportedCapability: "UNSUPPORTED_CAPABILITY",
   InvalidRequest: "INVALID_REQUEST",
   DepthExceeded: "DEPTH_EXCEEDED",
+  LimitReached: "LIMIT_REACHED",
   ParentSettled: "PARENT_SETTLED",
   AbortedBeforeStart: "ABORTED_BEFORE_START",
   StartFailed: "START_FAILED",
@@ -390,6 +414,7 @@ export class SubagentError extends Schema.TaggedError<SubagentError>()("Subagent
     UnsupportedCapability,
     InvalidRequest,
     DepthExceeded,
+    LimitReached,
     ParentSettled,
     AbortedBeforeStart,
     StartFailed,

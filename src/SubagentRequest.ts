@@ -10,6 +10,7 @@
 import type * as Schema from "effect/Schema"
 import type { Agent, AgentOptions } from "./Agent.ts"
 import type { ContentBlock } from "./Content.ts"
+import type { RunLimits } from "./Limits.ts"
 
 /**
  * The part of an `AbortSignal` that is used, so that a signal of any realm will do. One listener is added to a signal
@@ -55,12 +56,12 @@ export interface ToolFilter {
 }
 
 /**
- * What a caller asks for.
+ * What a caller asks for. The limits can only tighten what holds for the parent.
  *
  * @category models
  * @since 0.1.0
  */
-export interface SubagentStartRequest<S extends SchemaSpec = SchemaSpec> {
+export interface SubagentStartRequest<S extends SchemaSpec = SchemaSpec> extends RunLimits {
   /** The task. Must say something. */
   readonly prompt: string | ReadonlyArray<ContentBlock>
   /** The agent that delegates, by identity. */
@@ -90,6 +91,21 @@ export interface SubagentResumeRequest<S extends SchemaSpec = SchemaSpec> {
   readonly signal?: AbortSignalLike | undefined
   /** The child is to end with a value of this schema: a token can't carry one. */
   readonly outputSchema?: S | undefined
+}
+
+/**
+ * Limits of one run, as figures: durations in milliseconds. What is absent is not limited.
+ *
+ * @category models
+ * @since 0.1.0
+ */
+export interface Bounds {
+  readonly startTimeout?: number
+  readonly timeout?: number
+  readonly idleTimeout?: number
+  readonly maxTurns?: number
+  readonly maxTokens?: number
+  readonly maxRuns?: number
 }
 
 /**

@@ -98,12 +98,14 @@ export interface SubagentFailure {
   readonly name?: string
   readonly limit?: number
   readonly used?: number
+  /** What was asked for, where something tighter holds. */
+  readonly asked?: number
   /** One line for people, bounded like `diagnostic`. */
   readonly message?: string
 }
 
 /**
- * Tokens that a child used itself, without its own children. What was not reported is absent.
+ * Tokens. What was not reported is absent.
  *
  * @category models
  * @since 0.1.0
@@ -135,7 +137,10 @@ export interface SubagentResult<A = unknown> {
   readonly failure?: SubagentFailure
   /** Text for people, at most 4096 bytes, without secrets. */
   readonly diagnostic?: string
+  /** What the run has used itself. */
   readonly usage?: SubagentUsage
+  /** What the run and everything below it have used by now: the sum of what each of them has used itself. */
+  readonly treeUsage?: SubagentUsage
 }
 
 /**

@@ -5,9 +5,11 @@
  */
 export * as Agent from "./Agent.ts"
 export * as Approvals from "./Approvals.ts"
+export * as Budget from "./Budget.ts"
 export * as Capabilities from "./Capabilities.ts"
 export * as Content from "./Content.ts"
 export * as CurrentAgent from "./CurrentAgent.ts"
+export * as Limits from "./Limits.ts"
 export * as ResumeToken from "./ResumeToken.ts"
 export * as SubagentError from "./SubagentError.ts"
 export * as SubagentEvent from "./SubagentEvent.ts"

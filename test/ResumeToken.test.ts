@@ -204,7 +204,7 @@ describe("resuming with a token", () => {
           const [{ placed } = { placed: undefined }] = yield* runs
           assert.strictEqual(result.stopReason, "completed")
           assert.deepStrictEqual([run.id, run.header, run.provider], [token.id, token.header, "scripted"])
-          const { emit: _emit, lineage, ...rest } = placed!
+          const { emit: _emit, lineage, nextTurn: _nextTurn, ...rest } = placed!
           assert.deepStrictEqual(rest, {
             runId: run.runId,
             prompt: [{ type: "text", text: "two" }],

@@ -40,8 +40,9 @@ describe("what a provider is given", () => {
   it.effect("is what was asked for and where the run stands, and nothing else", () =>
     Effect.gen(function* () {
       const { placed, run } = yield* placedOf({ parent: { ...root, options: { model: "m", systemPrompt: "s" } } })
-      const { emit, ...rest } = placed
+      const { emit, nextTurn, ...rest } = placed
       assert.isFunction(emit)
+      assert.isFunction(nextTurn)
       assert.deepStrictEqual(rest, {
         prompt: [{ type: "text", text: "go" }],
         parent: { ...root, options: { model: "m", systemPrompt: "s" } },

@@ -34,8 +34,8 @@ describe("checkOptions", () => {
 
   it("refuses a misspelt option, also one that every object seems to have", () => {
     assert.deepStrictEqual(problems({ maxdepth: 1, toString: 1 }), [
-      "maxdepth: Unexpected key",
-      "toString: Unexpected key"
+      "maxdepth: Expected no excess property",
+      "toString: Expected no excess property"
     ])
   })
 })

@@ -1,0 +1,54 @@
+/**
+ * The limits of one run: how they are asked for, and what follows from them and from those above.
+ *
+ * @since 0.1.0
+ */
+import * as Duration from "effect/Duration"
+import * as Schema from "effect/Schema"
+import type { RunLimits } from "../Limits.ts"
+import type { Bounds } from "../SubagentRequest.ts"
+import { countFrom, durationFrom } from "./figures.ts"
+
+/** The fields that a request, a tool's options and a host's limits have in common. */
+export const limitFields = {
+  startTimeout: Schema.optional(durationFrom(1)),
+  timeout: Schema.optional(durationFrom(1)),
+  idleTimeout: Schema.optional(durationFrom(1)),
+  maxTurns: Schema.optional(countFrom(1)),
+  maxTokens: Schema.optional(countFrom(1)),
+  maxRuns: Schema.optional(countFrom(0))
+}
+
+const durations = ["startTimeout", "timeout", "idleTimeout"] as const
+
+const counts = ["maxTurns", "maxTokens", "maxRuns"] as const
+
+/** Limits as figures, durations in milliseconds; nothing, if there are none. */
+export const boundsOf = (limits: RunLimits): Bounds | undefined => {
+  const bounds: { -readonly [K in keyof Bounds]: Bounds[K] } = {}
+  let some = false
+  for (const name of durations) {
+    const limit = limits[name]
+    if (limit === undefined) continue
+    bounds[name] = Duration.toMillis(limit)
+    some = true
+  }
+  for (const name of counts) {
+    const limit = limits[name]
+    if (limit === undefined) continue
+    bounds[name] = limit
+    some = true
+  }
+  return some ? Object.freeze(bounds) : undefined
+}
+
+/** Of two limits of a kind, the tighter one holds. */
+export const tightest = (above: Bounds | undefined, asked: Bounds | undefined): Bounds | undefined => {
+  if (above === undefined || asked === undefined) return asked ?? above
+  const bounds: { -readonly [K in keyof Bounds]: Bounds[K] } = { ...above }
+  for (const name of [...durations, ...counts]) {
+    const limit = asked[name]
+    if (limit !== undefined) bounds[name] = Math.min(limit, above[name] ?? limit)
+  }
+  return Object.freeze(bounds)
+}
