@@ -15,6 +15,10 @@ export interface Contestant {
   readonly signalled?: (prompt: string, signal: AbortSignal) => Promise<unknown>
   /** A child that reports so many items to one subscriber. Gives how many it saw. */
   readonly stream?: (items: number) => Effect.Effect<number, unknown>
+  /** A turn of an agent in a process, on a session of its own, that brings so many updates. Gives how many it saw. */
+  readonly turn?: (updates: number) => Promise<number>
+  /** The same with a consumer that is slow. Gives how many have come, whether or not it saw them all. */
+  readonly slowTurn?: (updates: number) => Promise<number>
   /** How many events of lives the one listener has heard. */
   readonly heard?: () => number
 }

@@ -30,11 +30,26 @@ export interface Scale {
   readonly fanOut: number
   /** Items in a stream. */
   readonly items: number
+  /** Turns of an agent in a process. */
+  readonly turns: number
+  /** Updates of an agent in a process: of a long turn, and of a flood. */
+  readonly updates: number
+  readonly flood: number
   /** Collections of garbage before the heap is measured. */
   readonly collections: number
 }
 
-export const full: Scale = { warm: 1200, window: 250, burst: 10_000, fanOut: 1000, items: 20_000, collections: 4 }
+export const full: Scale = {
+  warm: 1200,
+  window: 250,
+  burst: 10_000,
+  fanOut: 1000,
+  items: 20_000,
+  turns: 1000,
+  updates: 1000,
+  flood: 200_000,
+  collections: 4
+}
 
 type Make = (contestant: Contestant, gate: Gate, scale: Scale) => Measure
 
@@ -246,5 +261,45 @@ const stream: Make = (contestant, _, scale) => {
   }
 }
 
-export const measures = { sequence, burst, fanOut, suspended, signals, stream } satisfies Record<string, Make>
+const runTurns = async (contestant: Contestant, count: number, updates: number): Promise<number> => {
+  const { cpu } = await timed(async () => {
+    for (let i = 0; i < count; i++) {
+      const seen = await contestant.turn!(updates)
+      check(seen === updates, () => `saw ${seen} of ${updates} updates`)
+    }
+  })
+  return cpu
+}
+
+/** An agent in a process: what a short turn costs its client, and what each update of a long one does. */
+const acp: Make = (contestant, _, scale) => {
+  const { turns, updates } = scale
+  const longs = Math.max(1, Math.round(turns / 25))
+  return {
+    // by number, not by CPU time: most of a turn is waiting, and the agent has to get warm, too
+    prepare: async () => {
+      await runTurns(contestant, longs, updates)
+      await runTurns(contestant, turns * 2, 1)
+    },
+    sample: async () => ({
+      turn: ((await runTurns(contestant, turns, 1)) * 1000) / turns,
+      update: ((await runTurns(contestant, longs, updates)) * 1000) / (longs * updates)
+    })
+  }
+}
+
+/** An agent in a process that sends more than its client can take at once: what memory the client's process comes to. */
+const flood: Make = (contestant, _, scale) => ({
+  prepare: async () => {},
+  sample: async () => {
+    const came = await contestant.slowTurn!(scale.flood)
+    check(came === scale.flood, () => `${came} of ${scale.flood} updates have come`)
+    return { rss: process.resourceUsage().maxRSS / 1024 }
+  }
+})
+
+export const measures = { sequence, burst, fanOut, suspended, signals, stream, acp, flood } satisfies Record<
+  string,
+  Make
+>
 export type MeasureName = keyof typeof measures

@@ -3,21 +3,20 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
 import type { Contestant, MakeContestant } from "./Contestant.ts"
-import { makeAgents } from "./contestants/agents.ts"
-import { makeLean } from "./contestants/lean.ts"
-import { makeLifecycle } from "./contestants/lifecycle.ts"
-import { makePlain } from "./contestants/plain.ts"
-import { makeOurs } from "./contestants/seam.ts"
 import { type Gate, makeGate } from "./gate.ts"
 import { type Measure, type MeasureName, measures, type Scale } from "./measures.ts"
 
+/** Loaded one by one: what a contestant does not use is not in its memory. */
 export const contestants = {
-  plain: makePlain,
-  lifecycle: makeLifecycle,
-  lean: makeLean,
-  seam: makeOurs,
-  agents: makeAgents
-} satisfies Record<string, MakeContestant>
+  plain: async () => (await import("./contestants/plain.ts")).makePlain,
+  lifecycle: async () => (await import("./contestants/lifecycle.ts")).makeLifecycle,
+  lean: async () => (await import("./contestants/lean.ts")).makeLean,
+  seam: async () => (await import("./contestants/seam.ts")).makeOurs,
+  agents: async () => (await import("./contestants/agents.ts")).makeAgents,
+  acpRaw: async () => (await import("./contestants/acpRaw.ts")).makeAcpRaw,
+  acpSdk: async () => (await import("./contestants/acpSdk.ts")).makeAcpSdk,
+  acp: async () => (await import("./contestants/acp.ts")).makeAcp
+} satisfies Record<string, () => Promise<MakeContestant>>
 export type ContestantName = keyof typeof contestants
 
 export interface Opened {
@@ -30,7 +29,8 @@ export interface Opened {
 export const open = async (name: ContestantName): Promise<Opened> => {
   const gate = makeGate()
   const scope = Scope.makeUnsafe()
-  const contestant = await Effect.runPromise(Scope.provide(contestants[name](gate), scope))
+  const make = await contestants[name]()
+  const contestant = await Effect.runPromise(Scope.provide(make(gate), scope))
   return {
     contestant,
     gate,

@@ -13,7 +13,10 @@ export const measureOf = {
   own: "signals",
   shared: "signals",
   wall: "fanOut",
-  item: "stream"
+  item: "stream",
+  turn: "acp",
+  update: "acp",
+  rss: "flood"
 } satisfies Record<string, MeasureName>
 
 /** A figure of a contestant. */
@@ -23,7 +26,7 @@ export interface Row {
   /** For `--row`. */
   readonly name: string
   readonly what: string
-  readonly unit: "µs" | "ms" | "B"
+  readonly unit: "µs" | "ms" | "B" | "MB"
   readonly ours: Figure
   /** Figures to add, or one that is known. */
   readonly floor: ReadonlyArray<Figure> | number
@@ -174,6 +177,44 @@ export const rows: ReadonlyArray<Row> = [
     floor: [["plain", "item"]],
     floorName: "a bare queue",
     next: 2
+  },
+  {
+    name: "acp-turn",
+    what: "ACP: a session, a prompt and an update",
+    unit: "µs",
+    ours: ["acp", "turn"],
+    floor: [["acpSdk", "turn"]],
+    floorName: "official client",
+    must: 1,
+    next: 0.65
+  },
+  {
+    name: "acp-update",
+    what: "ACP: an update of a turn of 1,000, decoded",
+    unit: "µs",
+    ours: ["acp", "update"],
+    floor: [["acpSdk", "update"]],
+    floorName: "official client",
+    must: 1,
+    next: 0.5
+  },
+  {
+    name: "acp-memory",
+    what: "ACP: most memory at 200,000 updates and a slow consumer",
+    unit: "MB",
+    ours: ["acp", "rss"],
+    floor: [["acpSdk", "rss"]],
+    floorName: "official client",
+    must: 1
+  },
+  {
+    name: "acp-memory-raw",
+    what: "the same",
+    unit: "MB",
+    ours: ["acp", "rss"],
+    floor: [["acpRaw", "rss"]],
+    floorName: "a line reader",
+    next: 1.2
   }
 ]
 

@@ -32,7 +32,7 @@ const rounds: Array<Round> = []
 for (let i = 1; i <= Number(values.rounds); i++) {
   let figures: Round = {}
   for (const [measure, who] of measured) {
-    console.error(`round ${i} of ${values.rounds}: ${measure}, ${[...who].join(", ")}`)
+    console.error(`round ${i} of ${values.rounds}: ${measure} of ${[...who].join(", ")}`)
     figures = together(figures, await round(measure, [...who], Number(values.samples)))
   }
   rounds.push(figures)
