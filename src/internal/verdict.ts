@@ -31,10 +31,10 @@ export const errorOf = (provider: string, cause: Cause.Cause<unknown>): Subagent
 }
 
 const result = (fold: OutputFold, fields: Omit<SubagentResult, "output">): SubagentResult => {
-  const { diagnostic, failure, usage = fold.usage, ...rest } = fields
+  const { diagnostic, failure, usage = fold.usage } = fields
   return Object.freeze({
     output: fold.output(),
-    ...rest,
+    ...fields,
     ...(failure && { failure: bounded(failure) }),
     ...(diagnostic !== undefined && { diagnostic: bound(diagnostic) }),
     ...(usage && { usage: frozen(usage) })
