@@ -21,11 +21,11 @@ export class OutputFold {
   /** Those that may still become the output, in the order in which they began. */
   private readonly messages = new Map<string, Message>()
   /** Those that a later message has superseded. */
-  private readonly superseded = new Set<string>()
+  private superseded: Set<string> | undefined = undefined
   /** What was streamed outside any message, as long as no message says anything. */
   private streamed: Message | undefined = undefined
   private hasSpoken = false
-  private readonly openCalls = new Set<string>()
+  private openCalls: Set<string> | undefined = undefined
   usage: SubagentUsage | undefined = undefined
 
   add(update: UnstampedUpdate): void {
@@ -43,8 +43,8 @@ export class OutputFold {
         return
       }
       case "ToolCall": {
-        if (update.status === "pending" || update.status === "running") this.openCalls.add(update.id)
-        else this.openCalls.delete(update.id)
+        if (update.status === "pending" || update.status === "running") (this.openCalls ??= new Set()).add(update.id)
+        else this.openCalls?.delete(update.id)
         return
       }
       case "Usage": {
@@ -67,11 +67,11 @@ export class OutputFold {
 
   /** Whether a tool call was begun and not answered. */
   get isUnbalanced(): boolean {
-    return this.openCalls.size > 0
+    return this.openCalls !== undefined && this.openCalls.size > 0
   }
 
   private message(id: string): Message | undefined {
-    if (this.superseded.has(id)) return undefined
+    if (this.superseded?.has(id)) return undefined
     const known = this.messages.get(id)
     if (known !== undefined) return known
     const begun = empty()
@@ -94,7 +94,7 @@ export class OutputFold {
     for (const earlier of this.messages.keys()) {
       if (earlier === id) return
       this.messages.delete(earlier)
-      this.superseded.add(earlier)
+      ;(this.superseded ??= new Set()).add(earlier)
     }
   }
 }

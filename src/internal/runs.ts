@@ -40,10 +40,10 @@ const announced = ({ lineage, provider }: { readonly lineage: Place["lineage"]; 
 export interface Session {
   /** Everything the provider acquired, and the turns. */
   readonly scope: Scope.Closeable
-  /** Those of its runs that have not been released. */
-  readonly runs: Set<Run>
   /** The first of its runs. */
   holder: Run | undefined
+  /** The others, which have resumed it, as far as they have not been released. */
+  resumed: Set<Run> | undefined
   /** The last of its runs, the only one that may be at work. */
   current: Run | undefined
   /** The last turn that has begun. It may still be on its way out when the next run is accepted, and that one waits. */
@@ -108,16 +108,16 @@ export const make = (options: {
     agents.set(run.lineage.id, run)
     sessions.set(run.header.id, run)
     run.owner?.children.add(run)
-    run.session.holder ??= run
+    if (run.session.holder === undefined) run.session.holder = run
+    else (run.session.resumed ??= new Set()).add(run)
     run.session.current = run
-    run.session.runs.add(run)
-    options.announce(Object.freeze({ type: "subagent/start", ...announced(run) }))
+    options.announce({ type: "subagent/start", ...announced(run) })
   }
 
   const forget = (run: Run): void => {
     runs.delete(run)
     run.owner?.children.delete(run)
-    run.session.runs.delete(run)
+    run.session.resumed?.delete(run)
   }
 
   /** As long as a child is not quiet, it is known as what it is: what it still starts is not a root's. */
@@ -138,7 +138,7 @@ export const make = (options: {
     if (run.verdict === undefined || run.isAnnounced) return
     for (const child of run.children) if (!child.isAnnounced) return
     run.isAnnounced = true
-    options.announce(Object.freeze({ type: "subagent/end", ...announced(run), ...endOf(run.verdict) }))
+    options.announce({ type: "subagent/end", ...announced(run), ...endOf(run.verdict) })
     if (run.owner !== undefined) announceEnd(run.owner)
   }
 
@@ -178,9 +178,7 @@ export const make = (options: {
     const problem = exit === undefined ? "timed-out" : "failed"
     const detail = exit === undefined ? whatLives() : describeCause(exit.cause)
     const { id, runId } = run.lineage
-    options.announce(
-      Object.freeze({ type: "subagent/release-problem", provider: run.provider, id, runId, problem, detail })
-    )
+    options.announce({ type: "subagent/release-problem", provider: run.provider, id, runId, problem, detail })
     yield* Effect.logWarning(`The release of run ${runId} of provider "${run.provider}" ${problem}: ${detail}`)
   })
 
@@ -251,20 +249,22 @@ const holdsSession = (run: Run): boolean => run.session.holder === run
 
 /** Whether a run can be released at once: its child has acquired nothing, has ended, and has left nobody behind. */
 const hasNothingLeft = (run: Run): boolean => {
-  const { runs, work } = run.session
+  const { work } = run.session
   return (
     run.scope.state._tag === "Empty" &&
     run.children.size === 0 &&
-    runs.size < 2 &&
+    resumedFrom(run).length === 0 &&
     (work === undefined || work.run === run)
   )
 }
 
 /** The runs that have resumed the child a run holds, as far as they have not been released. */
 const resumedFrom = (run: Run): ReadonlyArray<Run> => {
-  const { holder, runs } = run.session
-  return holder !== run || runs.size < 2 ? [] : Array.from(runs).filter((each) => each !== run)
+  const { resumed } = run.session
+  return resumed === undefined || !holdsSession(run) ? nobody : Array.from(resumed)
 }
+
+const nobody: ReadonlyArray<Run> = []
 
 const turnError = (provider: string, cause: Cause.Cause<SubagentError>): SubagentError =>
   Cause.hasInterruptsOnly(cause) ? fault(provider, "its turn interrupted itself") : errorOf(provider, cause)
@@ -294,6 +294,7 @@ export const liveRun = (run: Run, cancel: LiveRun["cancel"]): LiveRun => {
     runId: run.lineage.runId,
     provider: run.provider,
     ...(run.lineage.label !== undefined && { label: run.lineage.label }),
+    lineage: run.lineage,
     header: run.header,
     state: run.released !== undefined ? "releasing" : run.verdict !== undefined ? "settled" : "running",
     since: run.since,

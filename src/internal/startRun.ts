@@ -152,8 +152,8 @@ const accept = (
   const approver = fiber.getRef(Approvals) ?? owner?.approver
   const session: Session = {
     scope: Scope.makeUnsafe(),
-    runs: new Set(),
     holder: undefined,
+    resumed: undefined,
     current: undefined,
     work: undefined
   }

@@ -30,9 +30,9 @@ export class UpdateLog {
   private readonly now: () => number
   private readonly capacity: number
   /** The messages that the child is being given. It may have read one before it has said that it takes it in. */
-  private readonly offered = new Set<string>()
+  private offered: Set<string> | undefined = undefined
   /** The messages that were taken in and have not been consumed. */
-  private readonly inbox = new Set<string>()
+  private inbox: Set<string> | undefined = undefined
   private seq = 0
   private ended = false
   private replay: Array<SubagentUpdate> = []
@@ -62,8 +62,8 @@ export class UpdateLog {
     })
     this.fold.add(stamped)
     if (stamped._tag === "Receipt") {
-      this.offered.delete(stamped.messageId)
-      this.inbox.delete(stamped.messageId)
+      this.offered?.delete(stamped.messageId)
+      this.inbox?.delete(stamped.messageId)
     }
     this.replay.push(stamped)
     if (this.replay.length >= this.capacity * 2) this.replay = this.replay.slice(-this.capacity)
@@ -72,21 +72,21 @@ export class UpdateLog {
 
   /** A message is being given to the child. */
   offer(messageId: string): void {
-    this.offered.add(messageId)
+    this.offered = (this.offered ?? new Set()).add(messageId)
   }
 
   /** It was taken in: until it is consumed it is owed a receipt. */
   owe(messageId: string): void {
-    if (this.offered.delete(messageId)) this.inbox.add(messageId)
+    if (this.offered?.delete(messageId)) this.inbox = (this.inbox ?? new Set()).add(messageId)
   }
 
   /** It was not taken in. */
   forget(messageId: string): void {
-    this.offered.delete(messageId)
+    this.offered?.delete(messageId)
   }
 
   end(): void {
-    for (const messageId of this.inbox) this.add({ _tag: "Receipt", messageId, state: "expired" })
+    for (const messageId of this.inbox ?? []) this.add({ _tag: "Receipt", messageId, state: "expired" })
     this.ended = true
     this.subscribers?.end()
   }
