@@ -3,6 +3,8 @@
  * model runs a command and writes a file.
  */
 
+import type * as Duration from "effect/Duration"
+
 /** A tool call as the model makes it. */
 export interface ToolCall {
   readonly name: string
@@ -36,6 +38,8 @@ export interface RealAgent {
   readonly shell: (command: string) => ToolCall
   /** How its model writes a file. */
   readonly write: (path: string, text: string) => ToolCall
+  /** How long after its start a session can be taken up by another process, if not at once. */
+  readonly takenUpAfter?: Duration.Input
   /** What it can't, by scenario, and why. */
   readonly cannot?: { readonly [scenario: string]: string }
 }
@@ -109,6 +113,8 @@ export const agents: ReadonlyArray<RealAgent> = [
       }
     }),
     shell: (command) => ({ name: "run_shell_command", input: { command, description: "What was asked for." } }),
-    write: (path, text) => ({ name: "write_file", input: { file_path: path, content: text } })
+    write: (path, text) => ({ name: "write_file", input: { file_path: path, content: text } }),
+    // it names a session's file by the minute, and overwrites it if it takes the session up within that
+    takenUpAfter: "61 seconds"
   }
 ]

@@ -1,6 +1,13 @@
 /** What a scenario works with: one agent, a folder for it to work in, the model behind it, and the provider over it. */
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Agent, Subagents, type SubagentError, type SubagentRequest, type SubagentRun } from "effect-subagent"
+import {
+  Agent,
+  type ResumeToken,
+  type SubagentError,
+  type SubagentRequest,
+  type SubagentRun,
+  Subagents
+} from "effect-subagent"
 import { AcpProvider } from "effect-subagent/providers"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -13,15 +20,18 @@ import * as path from "node:path"
 import type { RealAgent } from "./agents.ts"
 import type { FakeModel } from "./model/fakeModel.ts"
 
-/** A registry with the agent's provider in it, and the agent that delegates to it. */
+/** A registry with the agent's provider in it. The same agent delegates to all that a bench makes. */
 export interface Delegation {
-  readonly parent: Agent.Agent
-  readonly subagents: Subagents.Subagents["Service"]
   /** Starts a run of the agent. */
   readonly start: <S extends SubagentRequest.SchemaSpec = never>(
     prompt: string,
     fields?: { readonly outputSchema: S }
   ) => Effect.Effect<SubagentRun.SubagentRun<SubagentRequest.Structured<S>>, SubagentError.SubagentError, Scope.Scope>
+  /** Goes on with a run of another registry. */
+  readonly resume: (
+    token: ResumeToken.ResumeToken,
+    prompt: string
+  ) => Effect.Effect<SubagentRun.SubagentRun, SubagentError.SubagentError, Scope.Scope>
   /** What the agent had its client read and write: one `read PATH` or `write PATH` each. */
   readonly files: ReadonlyArray<string>
 }
@@ -114,15 +124,12 @@ const delegation = (
           problems.push(`A release came to its limit: ${JSON.stringify(event)}`)
       })
     )
+    // the shell that watches over a run's process has the run's name in its command line
+    const mark = ({ runId }: SubagentRun.SubagentRun) => Effect.sync(() => marks.push(`EFFECT_SUBAGENT_RUN=${runId}`))
     return {
-      parent,
-      subagents,
       files,
-      start: (prompt, fields) =>
-        Effect.tap(subagents.start(options.name, { prompt, parent, ...fields }), ({ runId }) =>
-          // the shell that watches over the process has it in its command line
-          Effect.sync(() => marks.push(`EFFECT_SUBAGENT_RUN=${runId}`))
-        )
+      start: (prompt, fields) => Effect.tap(subagents.start(options.name, { prompt, parent, ...fields }), mark),
+      resume: (token, prompt) => Effect.tap(subagents.resume(token, prompt, { parent }), mark)
     }
   })
 

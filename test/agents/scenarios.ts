@@ -1,5 +1,12 @@
 /** What every agent is put through. A scenario fails by an assertion, a typed error or its timeout; what it leaves is looked for after it. */
-import { Approvals, Content, type SubagentResult, type SubagentRun, type SubagentUpdate } from "effect-subagent"
+import {
+  Approvals,
+  Content,
+  ResumeToken,
+  type SubagentResult,
+  type SubagentRun,
+  type SubagentUpdate
+} from "effect-subagent"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Queue from "effect/Queue"
@@ -13,7 +20,7 @@ import type { Bench, Delegation, Scenario } from "./bench.ts"
 import { hostScenarios } from "./hostScenarios.ts"
 import type { Play } from "./model/fakeModel.ts"
 import { call, ramble, say, stall } from "./model/fakeModel.ts"
-import { leader, until } from "./world.ts"
+import { leader, living, until } from "./world.ts"
 
 /** What a result came to, in a line that can be compared. */
 const verdict = ({ cause, failure, output, stopReason }: SubagentResult.SubagentResult): string =>
@@ -34,6 +41,10 @@ const approver = (decision: Approvals.ApprovalDecision) => {
 
 const updatesOf = (run: SubagentRun.SubagentRun): Effect.Effect<ReadonlyArray<SubagentUpdate.SubagentUpdate>> =>
   Stream.runCollect(run.updates)
+
+/** All that was said, in whatever message. */
+const textOf = (updates: ReadonlyArray<SubagentUpdate.SubagentUpdate>): string =>
+  Content.toText(updates.flatMap((update) => (update._tag === "Content" ? [update.block] : [])))
 
 /** Makes the file `made` and then goes on until it is ended. */
 const endless = "touch made && tail -f /dev/null"
@@ -184,6 +195,26 @@ const resumed: Scenario["run"] = Effect.fnUntraced(function* ({ delegation, mode
   assert.ok((yield* Queue.take(second.calls)).includes(first.prompt), "the agent has forgotten the first prompt")
 })
 
+/** Nothing of the first process is left when the second one goes on, and what was said before is not said again. */
+const token: Scenario["run"] = Effect.fnUntraced(function* ({ agent, delegation, marks, model }) {
+  const [first, second] = [model.play(say("One.")), model.play(say("Two."))]
+  const kept = yield* Effect.scoped(
+    Effect.gen(function* () {
+      const run = yield* (yield* delegation()).start(first.prompt)
+      assertCompleted(yield* run.result, "One.")
+      return JSON.stringify(yield* run.token!)
+    })
+  )
+  assert.deepEqual(living(...marks), [])
+  yield* Effect.sleep(agent.takenUpAfter ?? 0)
+  const read = Schema.decodeEffect(Schema.fromJsonString(ResumeToken.ResumeToken))
+  const run = yield* (yield* delegation()).resume(yield* read(kept), second.prompt)
+  const updates = yield* updatesOf(run)
+  assertCompleted(yield* run.result, "Two.")
+  assert.deepEqual(textOf(updates), "Two.")
+  assert.ok((yield* Queue.take(second.calls)).includes(first.prompt), "the agent has forgotten the first prompt")
+})
+
 const two: Scenario["run"] = Effect.fnUntraced(function* ({ delegation, model }) {
   const { start } = yield* delegation()
   const names = ["The first.", "The second."]
@@ -220,6 +251,7 @@ export const scenarios: ReadonlyArray<Scenario> = [
   { name: "cancel-asking", says: "the same while a permission is asked for", run: cancelled(asking) },
   { name: "structured", says: "a value is corrected once, then satisfies its schema", run: structured },
   { name: "resume", says: "a second prompt in the same session", run: resumed },
+  { name: "token", says: "a second prompt in another process, from the token of the first", run: token },
   { name: "two", says: "two runs at once, each with its own answer", run: two },
   { name: "release", says: "released while a command runs", run: released },
   { name: "killed", says: "the agent is killed while a command runs: a failure that says so", run: killed },
