@@ -22,7 +22,7 @@ const units = ["weeks", "days", "hours", "minutes", "seconds", "milliseconds", "
 const isPlain = (u: unknown): boolean => {
   if (!Predicate.isObjectOrArray(u) || Duration.isDuration(u)) return !Number.isNaN(u)
   if (Array.isArray(u)) return !u.some(Number.isNaN)
-  const amounts = units.filter((unit) => unit in u).map((unit) => (u as { readonly [unit: string]: unknown })[unit])
+  const amounts = units.filter((unit) => unit in u).map((unit) => u[unit])
   const isNumeric = amounts.every(
     (amount) => amount === undefined || (Predicate.isNumber(amount) && !Number.isNaN(amount))
   )
