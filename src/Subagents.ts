@@ -248,7 +248,6 @@ export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Eff
         ...(token && { token })
       })
       if (Result.isFailure(placed)) return refuse(placed.failure)
-      const clock = fiber.getRef(Clock.Clock)
       const starting = startRun({
         name,
         provider,
@@ -258,7 +257,7 @@ export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Eff
         place: placed.success,
         owner,
         runs,
-        now: () => clock.currentTimeMillisUnsafe(),
+        now: timeOf(fiber.getRef(Clock.Clock)),
         updateCapacity: options.updateCapacity,
         isClosed: () => isClosed,
         starts
@@ -321,6 +320,9 @@ export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Eff
     )
   })
 })
+
+/** What tells the time, and keeps nothing else of a start that is over. */
+const timeOf = (clock: Clock.Clock) => (): number => clock.currentTimeMillisUnsafe()
 
 /**
  * The service, as a layer. It needs nothing, and releasing it releases every run.

@@ -9,7 +9,7 @@ import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import { constVoid } from "effect/Function"
+import { constUndefined, constVoid } from "effect/Function"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -136,6 +136,17 @@ const ownId = ({ id }: ChildSession, { place, read, runs, token }: Start): Agent
     ? (id as AgentId)
     : undefined
 
+/** Where a child's reports go: to the log of one of its runs. Made apart, as it keeps nothing of a start that is over. */
+const reporter = (first: UpdateLog) => {
+  let log = first
+  return {
+    emit: (update: UnstampedUpdate): void => log.add(update),
+    reportTo: (next: UpdateLog): void => {
+      log = next
+    }
+  }
+}
+
 /** Starts a run in the caller's scope. */
 export const startRun = (start: Start): Effect.Effect<SubagentRun, SubagentError, Scope.Scope> =>
   Effect.uninterruptibleMask((restore) => Effect.withFiber((fiber) => accept(start, fiber, restore)))
@@ -160,7 +171,7 @@ const accept = (
   const output = read.outputSchema === undefined ? undefined : outputSpec(read.outputSchema)
   const { runId } = place.lineage
   const first = new UpdateLog(runId, now, updateCapacity)
-  let log = first
+  const { emit, reportTo } = reporter(first)
   const placed: PlacedRequest = Object.freeze({
     ...read.checked,
     runId,
@@ -169,8 +180,8 @@ const accept = (
     policy: place.policy,
     parentOptions: read.parent.options,
     ...(output && { output }),
-    emit: (update: UnstampedUpdate) => log.add(update),
-    nextTurn: () => undefined
+    emit,
+    nextTurn: constUndefined
   })
 
   const calledOff = Deferred.makeUnsafe<undefined>()
@@ -235,9 +246,7 @@ const accept = (
         now,
         updateCapacity,
         isClosed,
-        reportTo: (next) => {
-          log = next
-        }
+        reportTo
       },
       { runId, scope: session.scope, log: first, owner, approver, callerScope, forgetSignal, turn: own.turn }
     )
