@@ -13,14 +13,17 @@ const hostFile = path.join(import.meta.dirname, "../../fixtures/process/host.ts"
 /** Ignores the end of its input and SIGTERM, and has a daemon. */
 const stubborn = "trap '' TERM; (setsid sleep 1000 >/dev/null 2>&1 &); echo ready; while :; do sleep 0.05; done"
 
-/** Runs a host of such a process, ends the host in this way when all is there, and waits until nothing is left. */
+/** Runs a host of three such processes, ends the host in this way when all is there, and waits until nothing is left. */
 const endHost = (end: "throw" | NodeJS.Signals, name: string) =>
   Effect.gen(function* () {
     const exited = yield* Effect.callback<unknown>((resume) => {
       const host = spawn(process.execPath, ["--conditions=effect-subagent-source", hostFile, end, name, stubborn], {
         stdio: ["pipe", "pipe", "ignore"]
       })
-      host.stdout.once("data", () => {
+      let said = ""
+      host.stdout.on("data", (text: Buffer) => {
+        said += text.toString()
+        if (said !== "ready\nready\nready\n") return
         if (end === "throw") host.stdin.write("now\n")
         else host.kill(end)
       })
@@ -28,7 +31,7 @@ const endHost = (end: "throw" | NodeJS.Signals, name: string) =>
     })
     yield* Effect.repeat(
       Effect.delay(
-        Effect.sync(() => marked(name).length),
+        Effect.sync(() => [name, `2_${name}`, `3_${name}`].flatMap((each) => marked(each)).length),
         "50 millis"
       ),
       { until: (left) => left === 0 }

@@ -112,6 +112,15 @@ describe("a permission request", () => {
     })
   )
 
+  it.live("that can't be refused is cancelled: nothing is allowed for want of another option", () =>
+    Effect.gen(function* () {
+      const options = [option("yes", "allow_once"), option("always", "allow_always")]
+      const { said, updates } = yield* play([["ask", { options }]])
+      assert.strictEqual(said, "cancelled")
+      assert.deepStrictEqual(states(updates), ["pending", "failed"])
+    })
+  )
+
   it.live("of no session of ours, or of none, is cancelled, and nobody is asked", () =>
     Effect.gen(function* () {
       const { said, updates } = yield* play(
