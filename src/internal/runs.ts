@@ -294,7 +294,6 @@ export const liveRun = (run: Run, cancel: LiveRun["cancel"]): LiveRun => {
     runId: run.lineage.runId,
     provider: run.provider,
     ...(run.lineage.label !== undefined && { label: run.lineage.label }),
-    lineage: run.lineage,
     header: run.header,
     state: run.released !== undefined ? "releasing" : run.verdict !== undefined ? "settled" : "running",
     since: run.since,
