@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import type { Scale } from "./measures.ts"
 import { open } from "./open.ts"
-import { type Figure, figuresOf, measureOf, type Row, rows } from "./rows.ts"
+import { figuresOf, isWeighed, type Measured, measureOf, type Row, rows } from "./rows.ts"
 import { medians, resultOf, tableOf, together } from "./table.ts"
 
 const tiny: Scale = {
@@ -19,8 +19,10 @@ const tiny: Scale = {
 }
 
 /** What the rows read of each contestant, by measure. */
-const read = new Map<string, Array<Figure>>()
+const read = new Map<string, Array<Measured>>()
 for (const figure of rows.flatMap(figuresOf)) {
+  // what is weighed has a test of its own
+  if (isWeighed(figure)) continue
   const title = `${measureOf[figure[1]]} of ${figure[0]}`
   read.set(title, [...(read.get(title) ?? []), figure])
 }

@@ -2,6 +2,7 @@
 import { lateness } from "./gate.ts"
 import type { MeasureName } from "./measures.ts"
 import type { ContestantName } from "./open.ts"
+import type { WeighedName } from "./sizes.ts"
 
 /** Which measure gives a figure. */
 export const measureOf = {
@@ -16,17 +17,28 @@ export const measureOf = {
   item: "stream",
   turn: "acp",
   update: "acp",
-  rss: "flood"
-} satisfies Record<string, MeasureName>
+  rss: "flood",
+  gzip: "size",
+  importing: "size"
+} satisfies Record<string, MeasureName | "size">
+
+type FigureOf<Measures> = {
+  [F in keyof typeof measureOf]: (typeof measureOf)[F] extends Measures ? F : never
+}[keyof typeof measureOf]
 
 /** A figure of a contestant. */
-export type Figure = readonly [who: ContestantName, figure: keyof typeof measureOf]
+export type Measured = readonly [who: ContestantName, figure: FigureOf<MeasureName>]
+
+/** A figure of what is weighed. */
+export type Weighed = readonly [who: WeighedName, figure: FigureOf<"size">]
+
+export type Figure = Measured | Weighed
 
 export interface Row {
   /** For `--row`. */
   readonly name: string
   readonly what: string
-  readonly unit: "µs" | "ms" | "B" | "MB"
+  readonly unit: "µs" | "ms" | "B" | "KB" | "MB"
   readonly ours: Figure
   /** Figures to add, or one that is known. */
   readonly floor: ReadonlyArray<Figure> | number
@@ -215,6 +227,44 @@ export const rows: ReadonlyArray<Row> = [
     floor: [["acpRaw", "rss"]],
     floorName: "a line reader",
     next: 1.2
+  },
+  {
+    name: "import",
+    what: "importing the core entry",
+    unit: "ms",
+    ours: ["core", "importing"],
+    floor: [["coreFloor", "importing"]],
+    floorName: "Effect alone",
+    must: 1.3,
+    next: 1.1
+  },
+  {
+    name: "size",
+    what: "a bundle of the whole core entry, after gzip",
+    unit: "KB",
+    ours: ["core", "gzip"],
+    floor: [["coreFloor", "gzip"]],
+    floorName: "Effect alone",
+    must: 1.4
+  },
+  {
+    name: "size-limit",
+    what: "the same",
+    unit: "KB",
+    ours: ["core", "gzip"],
+    floor: 45,
+    floorName: "limit",
+    must: 1,
+    next: 0.84
+  },
+  {
+    name: "size-ai",
+    what: "a bundle of a host with agents on `effect/ai`, after gzip",
+    unit: "KB",
+    ours: ["agentsHost", "gzip"],
+    floor: 85,
+    floorName: "limit",
+    must: 1
   }
 ]
 
@@ -223,3 +273,5 @@ export const figuresOf = ({ floor, ours }: Row): ReadonlyArray<Figure> => [
   ours,
   ...(typeof floor === "number" ? [] : floor)
 ]
+
+export const isWeighed = (figure: Figure): figure is Weighed => measureOf[figure[1]] === "size"
