@@ -71,11 +71,18 @@ export interface Options<Tools extends Record<string, Tool.Any> = {}, E = never,
   /** The tools there are. A filter takes some of them away from an agent. */
   readonly toolkit?: ToolkitOption<Tools, E, R> | undefined
   /**
-   * The most model calls for one prompt.
+   * The most model calls for one prompt. The tools that the last of them calls are executed.
    *
    * @default 50
    */
   readonly maxTurns?: number | undefined
+  /**
+   * Whether an agent that has used up its model calls and is not done gets one more, without tools, to say what it has
+   * got. What it says is its output; the turn ends as `error` all the same.
+   *
+   * @default true
+   */
+  readonly wrapUp?: boolean | undefined
   /** For agents that come without one of their own. */
   readonly systemPrompt?: string | undefined
   /**
@@ -140,6 +147,7 @@ export const make = <Tools extends Record<string, Tool.Any> = {}, E = never, R =
       restricted: restrictedTools(kit),
       submitTool: submitTools(kit),
       maxTurns: options.maxTurns ?? 50,
+      wrapUp: options.wrapUp ?? true,
       systemPrompt: options.systemPrompt ?? "",
       streaming: options.streaming ?? false,
       concurrency: options.concurrency ?? "unbounded",

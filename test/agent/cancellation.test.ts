@@ -163,7 +163,7 @@ describe("agents side by side", () => {
             yield* TestClock.adjust("1 minute")
             return yield* run.result
           }),
-        { loop: { maxTurns: 2 } }
+        { loop: { maxTurns: 1 } }
       )
       assert.strictEqual(value.failure?.name, "maxTurns")
       assert.deepStrictEqual(

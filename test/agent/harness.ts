@@ -26,7 +26,7 @@ type Runtime = AgentRuntime.AgentRuntime | ScriptedModel.ScriptedModel
 /** A runtime with these two tools. */
 export const calculator = (
   script: ScriptedModel.Script,
-  options: Pick<AgentLoop.Options, "maxTurns" | "streaming" | "concurrency" | "retry"> = {}
+  options: Pick<AgentLoop.Options, "maxTurns" | "wrapUp" | "streaming" | "concurrency" | "retry"> = {}
 ): Layer.Layer<Runtime, SubagentError.SubagentError> =>
   AgentRuntime.layer({ toolkit: kit, ...options }).pipe(
     Layer.provide(handlers),

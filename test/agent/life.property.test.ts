@@ -32,7 +32,6 @@ import { makeRandom, quiesce, same } from "../utils/randomLives.ts"
 const sequences = Number(process.env["LIFE_SEQUENCES"] ?? 300)
 const firstSeed = Number(process.env["LIFE_SEED"] ?? 1)
 const stepsEach = 44
-const maxTurns = 4
 
 const parameters = Schema.Struct({ id: Schema.String })
 const toolkit = Toolkit.make(
@@ -51,7 +50,7 @@ const outline = ({ content }: Prompt.Prompt): ReadonlyArray<string> =>
 
 const partOf = (part: Exclude<Prompt.Message["content"], string>[number]): string =>
   part.type === "text"
-    ? part.text
+    ? part.text.replace(/^You have to stop here.*/, "wrap up")
     : part.type === "tool-call"
       ? `${part.name} ${part.id}`
       : part.type === "tool-result"
@@ -118,6 +117,7 @@ const pairs = Object.entries(operations).flatMap(([state, own]) =>
 const live = (seed: number, hits: Map<string, number>, trace: Array<string>) => {
   const { below, pick } = makeRandom(seed)
   const isStreaming = seed % 2 === 0
+  const maxTurns = [1, 2, 4, 4][below(4)]!
   const model = new Model({ isStreaming, maxTurns })
   const modelCalls = makeHeld<void, never>()
   const questions = makeHeld<Approvals.ApprovalDecision, string>()
@@ -431,6 +431,8 @@ const live = (seed: number, hits: Map<string, number>, trace: Array<string>) => 
       )
     )
     same(lines(events), model.events, "the events")
+    const wrapped = model.runs.filter(({ isWrappingUp }) => isWrappingUp).length
+    hits.set("wrap up", (hits.get("wrap up") ?? 0) + wrapped)
   }).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "None"))
 }
 
@@ -448,7 +450,7 @@ describe("the life of children on the default loop", () => {
           }
         }
         if (sequences < 300) return
-        for (const pair of pairs) assert.isAtLeast(hits.get(pair) ?? 0, 20, pair)
+        for (const pair of [...pairs, "wrap up"]) assert.isAtLeast(hits.get(pair) ?? 0, 20, pair)
       }),
     120_000
   )

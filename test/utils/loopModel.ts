@@ -36,6 +36,8 @@ export interface Run {
   asked: number
   answered: number
   isSecondAttempt: boolean
+  /** It has used up its model calls: this is the one to say what there is. */
+  isWrappingUp: boolean
   /** What was reported: what came of the questions, how the tool calls ended. */
   readonly permissions: Array<string>
   readonly ends: Array<string>
@@ -77,7 +79,7 @@ export class Model {
   }
 
   send(run: Run, text: string): Message {
-    const message: Message = { text, state: run.end === undefined ? "queued" : "refused" }
+    const message: Message = { text, state: takesMessages(run) ? "queued" : "refused" }
     run.messages.push(message)
     return message
   }
@@ -98,6 +100,7 @@ export class Model {
   say(run: Run, text: string): void {
     this.answer(run, text)
     run.child.history.push(`assistant ${text}`)
+    if (run.isWrappingUp) return this.settle(run, limited)
     const isAnswered = run.messages.every(({ state }) => state !== "queued")
     if (isAnswered || run.asked === this.maxTurns) this.settle(run, { stopReason: "completed" })
     else this.ask(run)
@@ -107,16 +110,16 @@ export class Model {
   cut(run: Run, text: string, calls: ReadonlyArray<Call>): void {
     this.answer(run, text)
     this.leaveOut(run, stepOf(text, calls), calls)
-    this.settle(run, { stopReason: "max-tokens", why: "model false" })
+    this.settle(run, run.isWrappingUp ? limited : { stopReason: "max-tokens", why: "model false" })
   }
 
   /** The model has called tools, and has said something before, perhaps. */
   call(run: Run, text: string, calls: ReadonlyArray<Call>): void {
     this.answer(run, text)
     const step = stepOf(text, calls)
-    if (run.asked === this.maxTurns) {
+    if (run.isWrappingUp) {
       this.leaveOut(run, step, calls)
-      this.settle(run, { stopReason: "error", why: "limit false" })
+      this.settle(run, limited)
       return
     }
     run.phase = "tools"
@@ -132,7 +135,7 @@ export class Model {
       for (const { id } of calls) run.ends.push(`${id} failed`)
     }
     if (how === "retryable" && !run.isSecondAttempt) run.phase = "retrying"
-    else this.settle(run, { stopReason: "error", why: `model ${how === "retryable"}` })
+    else this.settle(run, run.isWrappingUp ? limited : { stopReason: "error", why: `model ${how === "retryable"}` })
   }
 
   /** The time of what waits for time has come. */
@@ -164,7 +167,11 @@ export class Model {
     run.ends.push(`${call.id} ${result === "done" ? "completed" : "failed"}`)
     if (openCalls(run).length > 0) return
     run.child.history.push(run.step, resultsOf(run.tools))
-    this.ask(run)
+    if (run.asked < this.maxTurns) return this.ask(run)
+    run.isWrappingUp = true
+    run.isSecondAttempt = false
+    run.child.history.push("user wrap up")
+    this.takeIn(run)
   }
 
   private begin(child: Child, prompt: string): Run {
@@ -181,6 +188,7 @@ export class Model {
       asked: 0,
       answered: 0,
       isSecondAttempt: false,
+      isWrappingUp: false,
       permissions: [],
       ends: []
     }
@@ -200,6 +208,7 @@ export class Model {
 
   private takeIn(run: Run): void {
     run.phase = "calling"
+    if (run.isWrappingUp) return
     for (const message of run.messages) {
       if (message.state !== "queued") continue
       message.state = "consumed"
@@ -234,6 +243,10 @@ export class Model {
     this.events.push(`end ${run.child.label} ${end.stopReason}${cause}`)
   }
 }
+
+const limited: End = { stopReason: "error", why: "limit false" }
+
+const takesMessages = ({ end, isWrappingUp }: Run): boolean => end === undefined && !isWrappingUp
 
 const stepOf = (text: string, calls: ReadonlyArray<Call>): string =>
   ["assistant", ...(text === "" ? [] : [text]), ...calls.map(({ id, tool }) => `${tool} ${id}`)].join(" ")

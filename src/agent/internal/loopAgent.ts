@@ -20,12 +20,13 @@ import { fromReason, RunSettled, type SubagentError } from "../../SubagentError.
 import type { ChildMessage, ChildOutcome, Policy } from "../../SubagentProvider.ts"
 import type { SchemaSpec } from "../../SubagentRequest.ts"
 import { allowsTool } from "../../SubagentRequest.ts"
-import type { SubagentUsage } from "../../SubagentResult.ts"
+import type { SubagentFailure, SubagentUsage } from "../../SubagentResult.ts"
 import type { AgentSpec } from "../AgentRuntime.ts"
 import { systemMessages, toolMessages, userMessage, withSystem } from "./history.ts"
-import type { RetrySchedule } from "./modelCall.ts"
+import { noticeOf, refusalOf } from "./limit.ts"
+import type { ModelCall, RetrySchedule } from "./modelCall.ts"
 import { callModel, reporting } from "./modelCall.ts"
-import { outcomeOfCap, outcomeOfCause, outcomeOfError, outcomeOfReply, sumOf } from "./outcome.ts"
+import { outcomeOfCause, outcomeOfError, outcomeOfReply, sumOf } from "./outcome.ts"
 import { permit } from "./permission.ts"
 import type { Reply, ToolCall } from "./reply.ts"
 import type { SubmitTool } from "./submission.ts"
@@ -42,6 +43,7 @@ export interface Loop {
   readonly restricted: ReadonlyMap<string, (agent: Agent, policy: Policy) => boolean>
   readonly submitTool: (schema: SchemaSpec) => Effect.Effect<SubmitTool, SubagentError>
   readonly maxTurns: number
+  readonly wrapUp: boolean
   readonly systemPrompt: string
   readonly streaming: boolean
   readonly concurrency: Concurrency
@@ -169,7 +171,7 @@ const runTurn = Effect.fnUntraced(function* (agent: LoopAgent, prompt: ReadonlyA
     agent.inbox = undefined
     return isEmpty(usage) ? outcome : { ...outcome, usage }
   }
-  const call = callModel({
+  const request: ModelCall = {
     model: agent.model,
     kit: agent.submitTool?.kit ?? loop.kit,
     toolChoice: agent.toolChoice,
@@ -177,48 +179,75 @@ const runTurn = Effect.fnUntraced(function* (agent: LoopAgent, prompt: ReadonlyA
     retry: agent.retry,
     messages: () => takeIn(agent),
     emit: spec.emit,
+    meter: () => {
+      const before = usage
+      return (used) => {
+        if (isEmpty(used)) return
+        usage = sumOf(before, used)
+        spec.emit({ _tag: "Usage", usage })
+      }
+    },
     freshId
-  })
+  }
+  const call = callModel(request)
 
   const submission = agent.submitTool && spec.output && new Submission(agent.submitTool, spec.output, loop.repairs)
   // it stays there if the turn ends badly, so that the next prompt can refer to it
   agent.history = [...agent.history, submission ? userMessage(prompt, submission.instruction) : userMessage(prompt)]
-  for (let calls = 1; ; calls++) {
+  /** How the turn ends if there is no further call: it has its answer, and a call would only read what was sent. */
+  let done: ChildOutcome | undefined
+  let reminder: Prompt.UserMessage | undefined
+  for (let calls = 0; ; calls++) {
+    const refused = refusalOf(loop, spec.nextTurn, calls)
+    if (refused !== undefined) {
+      // in the same step: what is waiting is not read any more
+      agent.inbox = undefined
+      const { failure, wrapUp } = refused
+      return ended(done ?? (wrapUp ? yield* wrappingUp(agent, request, failure) : { stopReason: "error", failure }))
+    }
+    if (reminder !== undefined) agent.history = [...agent.history, reminder]
+    done = undefined
+    reminder = undefined
     const called = yield* Effect.exit(call)
     if (Exit.isFailure(called)) return ended(outcomeOfCause(called.cause))
     const reply = called.value
-    if (!isEmpty(reply.usage)) {
-      usage = sumOf(usage, reply.usage)
-      spec.emit({ _tag: "Usage", usage })
-    }
-    const submits = submission !== undefined && reply.calls.some((call) => submission.isOne(call))
-    const isCapped = calls >= loop.maxTurns
     let outcome: ChildOutcome | undefined
-    if (goesOn(reply) && (submits || !isCapped)) {
+    if (goesOn(reply)) {
       // one call alone needs no fiber of its own
       const concurrency = reply.calls.length === 1 ? 1 : loop.concurrency
       const answers = Effect.forEach(reply.calls, (call) => answer(agent, call, submission), { concurrency })
       remember(agent, reply, yield* answers)
-      if (submits) outcome = submission.end()
+      if (submission !== undefined && reply.calls.some((call) => submission.isOne(call))) outcome = submission.end()
     } else {
-      outcome = outcomeOf(reply, loop.maxTurns)
-      const unanswered = outcome
-      remember(
-        agent,
-        reply,
-        reply.calls.map((call) => answered(agent, leftOut(call, unanswered)))
-      )
-      if (outcome.stopReason === "completed" && agent.inbox!.length > 0 && !isCapped) {
+      outcome = outcomeOf(reply)
+      leaveOut(agent, reply, outcome.failure?.message)
+      if (outcome.stopReason === "completed" && agent.inbox!.length > 0 && calls + 1 < loop.maxTurns) {
         // what was sent meanwhile is more to do
+        if (submission === undefined) done = outcome
         outcome = undefined
       } else if (submission !== undefined && outcome.stopReason === "completed") {
         outcome = submission.end()
-        if (outcome === undefined) agent.history = [...agent.history, submission.reminder]
+        if (outcome === undefined) reminder = submission.reminder
       }
     }
-    outcome ??= isCapped ? outcomeOfCap(loop.maxTurns) : undefined
     if (outcome !== undefined) return ended(outcome)
   }
+})
+
+/** The end of a turn at a limit: a last reply, in which no tool is called, to say what there is. */
+const wrappingUp = Effect.fnUntraced(function* (agent: LoopAgent, request: ModelCall, failure: SubagentFailure) {
+  // it stays there: whoever goes on knows why it has stopped
+  agent.history = [...agent.history, noticeOf(failure)]
+  const toolChoice = { mode: "auto", oneOf: [] } as const
+  const called = yield* Effect.exit(callModel({ ...request, toolChoice, messages: () => agent.history }))
+  if (Exit.isSuccess(called)) leaveOut(agent, called.value, "None can be once a limit is reached")
+  const problem = Exit.isFailure(called)
+    ? outcomeOfCause(called.cause)
+    : called.value.error && outcomeOfError(called.value.error.value)
+  const outcome: ChildOutcome = { stopReason: "error", failure }
+  return problem === undefined
+    ? outcome
+    : { ...outcome, diagnostic: `Its last reply, to wrap up, failed: ${problem.failure?.message}` }
 })
 
 /** The conversation as the next model call gets it: with what was sent since the last one, in the order of sending. */
@@ -258,19 +287,18 @@ const remember = (agent: LoopAgent, reply: Reply, results: ReadonlyArray<ToolRes
   agent.history = [...agent.history, ...reply.messages, ...toolMessages(results)]
 }
 
+/** The same for a reply with which the turn ends: its tools are not executed. */
+const leaveOut = (agent: LoopAgent, reply: Reply, why: string | undefined): void => {
+  const reason = `The tool was not executed. ${why}`
+  const leftOut = (call: ToolCall) => answered(agent, unexecutedResult(call, "execution-interrupted", reason))
+  remember(agent, reply, reply.calls.map(leftOut))
+}
+
 const isEmpty = (usage: SubagentUsage): boolean => Object.keys(usage).length === 0
 
 /** Whether there are tool calls to run, and the model meant to be done when it made them. */
 const goesOn = ({ calls, error, finishReason }: Reply): boolean =>
   error === undefined && calls.length > 0 && (finishReason === "tool-calls" || finishReason === "stop")
 
-const outcomeOf = (reply: Reply, maxTurns: number): ChildOutcome =>
-  reply.error !== undefined
-    ? outcomeOfError(reply.error.value)
-    : goesOn(reply)
-      ? outcomeOfCap(maxTurns)
-      : outcomeOfReply(reply.finishReason)
-
-/** The result of a call that the end of the turn came before. */
-const leftOut = (call: ToolCall, { failure }: ChildOutcome): ToolResult =>
-  unexecutedResult(call, "execution-interrupted", `The tool was not executed. ${failure?.message}`)
+const outcomeOf = (reply: Reply): ChildOutcome =>
+  reply.error !== undefined ? outcomeOfError(reply.error.value) : outcomeOfReply(reply.finishReason)

@@ -15,6 +15,7 @@ const decode = Schema.decodeUnknownResult(
   Schema.Struct({
     toolkit: Schema.optional(Schema.Unknown),
     maxTurns: Schema.optional(countFrom(1)),
+    wrapUp: Schema.optional(Schema.Boolean),
     systemPrompt: Schema.optional(Schema.String),
     streaming: Schema.optional(Schema.Boolean),
     concurrency: Schema.optional(Schema.Union([Schema.Literal("unbounded"), countFrom(1)])),

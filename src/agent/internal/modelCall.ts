@@ -13,8 +13,9 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
+import type { SubagentUsage } from "../../SubagentResult.ts"
 import type { UnstampedUpdate } from "../../SubagentUpdate.ts"
-import { outcomeOfError } from "./outcome.ts"
+import { outcomeOfError, usageOfError } from "./outcome.ts"
 import type { Reply } from "./reply.ts"
 import { ReplyFold } from "./reply.ts"
 import type { BoundToolkit } from "./tools.ts"
@@ -57,6 +58,8 @@ export interface ModelCall {
   /** The conversation, as it is when an attempt begins. */
   readonly messages: () => ReadonlyArray<Prompt.Message>
   readonly emit: (update: UnstampedUpdate) => void
+  /** Begins to count an attempt: gives what to tell its figures to, whatever comes of it. */
+  readonly meter: () => (usage: SubagentUsage) => void
   readonly freshId: () => string
 }
 
@@ -68,8 +71,9 @@ export const callModel = (call: ModelCall): Effect.Effect<Reply, AiError.AiError
   )
 
 const attempt = (call: ModelCall): Effect.Effect<Reply, AiError.AiError> => {
-  const { emit, freshId, kit, messages, model, streaming, toolChoice } = call
-  const fold = new ReplyFold(emit, freshId)
+  const { emit, freshId, kit, messages, meter, model, streaming, toolChoice } = call
+  const spend = meter()
+  const fold = new ReplyFold(emit, spend, freshId)
   const request = {
     prompt: Prompt.fromMessages(messages()),
     toolkit: kit,
@@ -77,12 +81,17 @@ const attempt = (call: ModelCall): Effect.Effect<Reply, AiError.AiError> => {
     disableToolCallResolution: true,
     toolCallValidation: "deferred"
   } as const
+  const failed = (error: AiError.AiError) => Effect.sync(() => spend(usageOfError(error)))
   return streaming
     ? Stream.runForEachArray(model.streamText(request), (parts) => Effect.sync(() => fold.add(parts))).pipe(
+        Effect.tapError(failed),
         Effect.flatMap(() => whole(fold.end())),
         Effect.onError(() => Effect.sync(() => fold.abandon()))
       )
-    : Effect.map(model.generateText(request), ({ content }) => fold.add(content).end())
+    : model.generateText(request).pipe(
+        Effect.tapError(failed),
+        Effect.map(({ content }) => fold.add(content).end())
+      )
 }
 
 /** Some providers report amid the stream what others fail with. */

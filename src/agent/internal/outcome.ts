@@ -30,19 +30,6 @@ export const outcomeOfReply = (reason: Response.FinishReason): ChildOutcome => {
   }
 }
 
-/** The outcome of a turn that has used up its model calls. */
-export const outcomeOfCap = (maxTurns: number): ChildOutcome => ({
-  stopReason: "error",
-  failure: {
-    kind: "limit",
-    retryable: false,
-    name: "maxTurns",
-    limit: maxTurns,
-    used: maxTurns,
-    message: `The agent has used its ${maxTurns} model calls for one prompt and was not done`
-  }
-})
-
 /** The outcome of a turn whose model call failed or died. */
 export const outcomeOfCause = (cause: Cause.Cause<AiError.AiError>): ChildOutcome => {
   const failed = cause.reasons.find(Cause.isFailReason)
@@ -95,6 +82,16 @@ export const usageOf = ({ inputTokens, outputTokens }: Response.Usage): Subagent
   if (inputTokens.cacheWrite !== undefined) usage.cacheWrite = inputTokens.cacheWrite
   if (outputTokens.reasoning !== undefined) usage.reasoning = outputTokens.reasoning
   return usage
+}
+
+/** What a failed model call has used all the same, as far as its error says. */
+export const usageOfError = (error: unknown): SubagentUsage => {
+  if (!AiError.isAiError(error) || !("usage" in error.reason)) return {}
+  const { completionTokens, promptTokens } = error.reason.usage ?? {}
+  return {
+    ...(promptTokens === undefined ? undefined : { input: promptTokens }),
+    ...(completionTokens === undefined ? undefined : { output: completionTokens })
+  }
 }
 
 /** Two figures as one, whose total is that of the parts it names. */

@@ -11,7 +11,7 @@ import { text } from "../../Content.ts"
 import type { SubagentUsage } from "../../SubagentResult.ts"
 import type { UnstampedUpdate } from "../../SubagentUpdate.ts"
 import { assistantMessages, fileBlock } from "./history.ts"
-import { usageOf } from "./outcome.ts"
+import { usageOf, usageOfError } from "./outcome.ts"
 
 /** A tool call that is the loop's to execute. */
 export interface ToolCall {
@@ -26,7 +26,6 @@ export interface Reply {
   readonly messages: ReadonlyArray<Prompt.Message>
   readonly calls: ReadonlyArray<ToolCall>
   readonly finishReason: Response.FinishReason
-  readonly usage: SubagentUsage
   /** What the model's provider reported amid the stream instead of failing, in a box. */
   readonly error: { readonly value: unknown } | undefined
 }
@@ -39,13 +38,16 @@ export class ReplyFold {
   /** The calls that the model's provider executes and has not answered yet. */
   private readonly executing = new Set<string>()
   private messageId: string | undefined
-  private finish: Response.FinishPart | undefined
+  private finishReason: Response.FinishReason = "unknown"
   private error: Reply["error"]
   private readonly emit: (update: UnstampedUpdate) => void
+  private readonly spend: (usage: SubagentUsage) => void
   private readonly freshId: () => string
 
-  constructor(emit: (update: UnstampedUpdate) => void, freshId: () => string) {
+  /** `spend` hears of the figures of this reply as soon as there are any; later ones stand for those before. */
+  constructor(emit: (update: UnstampedUpdate) => void, spend: (usage: SubagentUsage) => void, freshId: () => string) {
     this.emit = emit
+    this.spend = spend
     this.freshId = freshId
   }
 
@@ -60,8 +62,7 @@ export class ReplyFold {
     return {
       messages: assistantMessages(this.parts),
       calls: this.calls,
-      finishReason: this.finish?.reason ?? "unknown",
-      usage: this.finish === undefined ? {} : usageOf(this.finish.usage),
+      finishReason: this.finishReason,
       error: this.error
     }
   }
@@ -98,10 +99,12 @@ export class ReplyFold {
         this.result(part)
         break
       case "finish":
-        this.finish = part
+        this.finishReason = part.reason
+        this.spend(usageOf(part.usage))
         break
       case "error":
         this.error = { value: part.error }
+        this.spend(usageOfError(part.error))
         break
     }
     this.parts.push(part)

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, Content, CurrentAgent } from "effect-subagent"
+import { Agent, Content, CurrentAgent, SubagentUpdate } from "effect-subagent"
 import { AgentRuntime } from "effect-subagent/agent"
 import { ScriptedModel } from "effect-subagent/testing"
 import * as AiError from "effect/ai/AiError"
@@ -342,37 +342,63 @@ describe("the end of a turn", () => {
     })
   )
 
-  it.effect("comes when the model calls are used up, with every tool call answered", () =>
+  const capped = {
+    stopReason: "error",
+    failure: {
+      kind: "limit",
+      retryable: false,
+      name: "maxTurns",
+      limit: 2,
+      used: 2,
+      message: "The agent has used its 2 model calls for one prompt and was not done"
+    }
+  }
+  const onAndOn: ScriptedModel.Rule = ({ tools, userText }) =>
+    userText === "stop"
+      ? { text: "hi" }
+      : { ...(tools.length > 0 ? { toolCalls: [add(1, 2)] } : { text: "3 so far" }), usage: { input: 1 } }
+
+  it.effect("comes when the model calls are used up, with the tools of the last executed and one more to wrap up", () =>
     Effect.gen(function* () {
-      const agent = yield* open(
-        calculator(
-          ({ userText }) =>
-            userText === "on and on" ? { toolCalls: [add(1, 2)], usage: { input: 1 } } : { text: "hi" },
-          { maxTurns: 2 }
-        )
+      const agent = yield* open(calculator(onAndOn, { maxTurns: 2 }))
+      assert.deepStrictEqual(yield* agent.turn("on and on"), { ...capped, usage: { input: 3 } })
+      assert.strictEqual(Content.toText(SubagentUpdate.pickOutput(agent.updates)), "3 so far")
+      assert.deepStrictEqual(yield* agent.turn("stop"), { stopReason: "completed" })
+      const calls = yield* agent.calls
+      assert.deepStrictEqual(
+        calls.map(({ tools }) => tools.length),
+        [2, 2, 0, 2]
       )
-      assert.deepStrictEqual(yield* agent.turn("on and on"), {
-        stopReason: "error",
-        failure: {
-          kind: "limit",
-          retryable: false,
-          name: "maxTurns",
-          limit: 2,
-          used: 2,
-          message: "The agent has used its 2 model calls for one prompt and was not done"
-        },
-        usage: { input: 2 }
-      })
-      assert.deepInclude(agent.updates.at(-1), { _tag: "ToolCall", status: "failed" })
+      assert.deepStrictEqual(
+        outline(calls.at(-1))?.map(({ content }) => content[0]?.slice(0, 16)),
+        [
+          "on and on",
+          "call-0-0 add",
+          "call-0-0 gave 3",
+          "call-1-0 add",
+          "call-1-0 gave 3",
+          "You have to stop",
+          "3 so far",
+          "stop"
+        ]
+      )
+    })
+  )
+
+  it.effect("comes without one more where the runtime says so, with the tools of the last executed all the same", () =>
+    Effect.gen(function* () {
+      const agent = yield* open(calculator(onAndOn, { maxTurns: 2, wrapUp: false }))
+      assert.deepStrictEqual(yield* agent.turn("on and on"), { ...capped, usage: { input: 2 } })
+      assert.deepInclude(agent.updates.at(-1), { _tag: "ToolCall", id: "call-1-0", status: "completed" })
       assert.deepStrictEqual(yield* agent.turn("stop"), { stopReason: "completed" })
     })
   )
 
   it.effect("comes after 50 model calls by default", () =>
     Effect.gen(function* () {
-      const forever = () => ({ toolCalls: [add(1, 2)] })
-      const agent = yield* open(calculator(forever))
+      const agent = yield* open(calculator(onAndOn))
       assert.strictEqual((yield* agent.turn("on and on")).failure?.used, 50)
+      assert.strictEqual((yield* agent.calls).length, 51)
     })
   )
 

@@ -11,7 +11,7 @@ describe("the options of a loop", () => {
     for (const options of [
       {},
       { maxTurns: undefined },
-      { maxTurns: 1, repairs: 0, concurrency: 2, streaming: true, systemPrompt: "" },
+      { maxTurns: 1, repairs: 0, concurrency: 2, streaming: true, systemPrompt: "", wrapUp: false },
       { concurrency: "unbounded", retry: Schedule.recurs(0) }
     ]) {
       assert.deepStrictEqual(wrongOptions(options), [])
@@ -27,6 +27,7 @@ describe("the options of a loop", () => {
         ...[0, "all", Number.NaN].map((concurrency) => [{ concurrency }, "concurrency"] as const),
         [{ repairs: -1 }, "repairs"],
         [{ streaming: "yes" }, "streaming"],
+        [{ wrapUp: 1 }, "wrapUp"],
         [{ systemPrompt: 1 }, "systemPrompt"],
         [{ retry: 3 }, "retry"],
         [{ maxTurn: 3 }, "maxTurn"]

@@ -1,16 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { SubagentUpdate } from "effect-subagent"
+import type { SubagentResult, SubagentUpdate } from "effect-subagent"
 import * as Response from "effect/ai/Response"
 import { ReplyFold } from "../../../src/agent/internal/reply.ts"
 
 const folded = (...parts: ReadonlyArray<Response.AnyPart>) => {
   const updates: Array<SubagentUpdate.UnstampedUpdate> = []
+  const spent: Array<SubagentResult.SubagentUsage> = []
   let ids = 0
   const fold = new ReplyFold(
     (update) => updates.push(update),
+    (usage) => spent.push(usage),
     () => `id ${++ids}`
   )
-  return { reply: fold.add(parts).end(), updates }
+  return { reply: fold.add(parts).end(), spent, updates }
 }
 
 const { makePart } = Response
@@ -18,7 +20,8 @@ const { makePart } = Response
 describe("a reply", () => {
   it("without a finish has no known end and no usage", () => {
     assert.deepStrictEqual(folded(), {
-      reply: { messages: [], calls: [], finishReason: "unknown", usage: {}, error: undefined },
+      reply: { messages: [], calls: [], finishReason: "unknown", error: undefined },
+      spent: [],
       updates: []
     })
   })
@@ -109,6 +112,7 @@ describe("a reply", () => {
     })
     const fold = new ReplyFold(
       (update) => updates.push(update),
+      () => {},
       () => "id"
     )
     fold.add([call("1", false), call("2", true), call("3", true), result]).abandon()

@@ -218,8 +218,9 @@ describe("a child that is asked for a value (13)", () => {
         [calls("read"), submit({})],
         [{ text: "three" }, { text: "three!" }]
       ]) {
-        const { result } = yield* asking(Count, script, { loop })
+        const { result } = yield* asking(Count, [...script, { text: "no value yet" }], { loop })
         assert.deepStrictEqual([result.stopReason, result.failure?.kind], ["error", "limit"])
+        assert.deepStrictEqual(result.output, [Content.text("no value yet")])
       }
     })
   )
