@@ -97,8 +97,10 @@ export const Limits: Context.Reference<LimitsOptions> = Context.Reference<Limits
 })
 
 /**
- * Sets some of the limits for the layers it is provided to. A key whose value is `undefined` is left as it is. Fails
- * with `InvalidRequest` for a misspelt key, and for a figure that is none.
+ * Sets some of the limits for the layers it is provided to. A key whose value is `undefined` is left as it is. Where it
+ * is provided to another one, each key of that one replaces its own, `maxConcurrent` as a whole, be it tighter or looser;
+ * of two that are merged side by side, only the last one counts. Fails with `InvalidRequest` for a misspelt key, and for
+ * a figure that is none.
  *
  * @category layers
  * @since 0.1.0
