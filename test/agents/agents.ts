@@ -70,8 +70,8 @@ export const agents: ReadonlyArray<RealAgent> = [
       }
     }),
     shell: (command) => ({
-      name: "shell_command",
-      input: { command, sandbox_permissions: "require_escalated", justification: "It was asked for." }
+      name: "exec_command",
+      input: { cmd: command, sandbox_permissions: "require_escalated", justification: "It was asked for." }
     }),
     write: (path, text) => ({ name: "write", input: { path, text } }),
     cannot: { files: "it writes files itself" }

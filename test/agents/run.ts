@@ -53,11 +53,10 @@ const cellOf = (agent: RealAgent, bin: string, model: FakeModel, scenario: Scena
       Effect.gen(function* () {
         const bench = yield* open(agent, bin, model)
         const exit = yield* Effect.exit(Effect.timeout(Effect.scoped(scenario.run(bench)), limit))
-        if (Exit.isFailure(exit)) problems.push(describe(exit.cause), ...model.takeProblems())
-        problems.push(...bench.problems, ...leftOf(bench))
+        if (Exit.isFailure(exit)) problems.push(describe(exit.cause))
+        problems.push(...bench.problems, ...model.takeProblems(), ...leftOf(bench))
       })
     )
-    model.takeProblems()
     return problems.length === 0 ? { _tag: "Passed" } : { _tag: "Failed", why: problems.join("; ") }
   }).pipe(Effect.onInterrupt(() => Effect.sync(() => killAll(living("acp-agents-")))))
 

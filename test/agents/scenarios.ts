@@ -46,68 +46,72 @@ const updatesOf = (run: SubagentRun.SubagentRun): Effect.Effect<ReadonlyArray<Su
 const textOf = (updates: ReadonlyArray<SubagentUpdate.SubagentUpdate>): string =>
   Content.toText(updates.flatMap((update) => (update._tag === "Content" ? [update.block] : [])))
 
-/** Makes the file `made` and then goes on until it is ended. */
-const endless = "touch made && tail -f /dev/null"
+/** A run whose agent is at some stage of its first turn, and what comes to pass when that turn is stopped. */
+interface Staged {
+  readonly run: SubagentRun.SubagentRun
+  readonly stopped?: Effect.Effect<void>
+}
 
-/** A run whose agent is at that stage of its first turn. */
-type Stage = (bench: Bench, delegation: Delegation) => Effect.Effect<SubagentRun.SubagentRun, unknown, Scope.Scope>
+type Stage = (bench: Bench, delegation: Delegation) => Effect.Effect<Staged, unknown, Scope.Scope>
 
-const begun = (delegation: Delegation, play: Play) =>
-  Effect.tap(delegation.start(play.prompt), () => Queue.take(play.calls))
+/** Starts a run, and waits until its model is called. */
+const begin = ({ start }: Delegation, { calls, prompt }: Play) => Effect.tap(start(prompt), () => Queue.take(calls))
 
-const waiting: Stage = ({ model }, delegation) => begun(delegation, model.play(stall))
+const waiting: Stage = ({ model }, delegation) => Effect.map(begin(delegation, model.play(stall)), (run) => ({ run }))
 
-const streaming: Stage = ({ model }, delegation) =>
-  Effect.tap(begun(delegation, model.play(ramble)), ({ updates }) =>
-    Stream.runDrain(Stream.takeUntil(updates, ({ _tag }) => _tag === "Content"))
-  )
+const streaming: Stage = Effect.fnUntraced(function* ({ model }, delegation) {
+  const run = yield* begin(delegation, model.play(ramble))
+  yield* Stream.runDrain(Stream.takeUntil(run.updates, ({ _tag }) => _tag === "Content"))
+  return { run }
+})
 
-const inTool: Stage = ({ agent, folder, model }, delegation) =>
-  Effect.tap(begun(delegation, model.play(call(agent.shell(endless)))), () =>
-    until(() => fs.existsSync(path.join(folder, "made")))
-  )
+const inTool: Stage = Effect.fnUntraced(function* ({ agent, folder, mark, model }, delegation) {
+  const run = yield* begin(delegation, model.play(call(agent.shell(`touch made && tail -f /dev/null ${mark}`))))
+  yield* until(() => fs.existsSync(path.join(folder, "made")))
+  return { run, stopped: until(() => living(mark).every(({ command }) => !command.startsWith("tail "))) }
+})
 
-const asking: Stage = ({ agent, model }, delegation) =>
-  Effect.gen(function* () {
-    const asked = yield* Deferred.make<void>()
-    const withdrawn = yield* Deferred.make<void>()
-    const decide = () =>
-      Effect.andThen(Deferred.succeed(asked, undefined), Effect.never).pipe(
-        Effect.onInterrupt(() => Deferred.succeed(withdrawn, undefined))
-      )
-    const run = yield* begun(delegation, model.play(call(agent.shell("touch made")))).pipe(
-      Effect.provideService(Approvals.Approvals, { decide })
+const asking: Stage = Effect.fnUntraced(function* ({ agent, model }, delegation) {
+  const [asked, withdrawn] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+  const decide = () =>
+    Effect.andThen(Deferred.succeed(asked, undefined), Effect.never).pipe(
+      Effect.onInterrupt(() => Deferred.succeed(withdrawn, undefined))
     )
-    yield* Deferred.await(asked)
-    yield* Effect.forkScoped(Effect.andThen(run.result, Deferred.await(withdrawn)))
-    return run
-  })
+  const run = yield* begin(delegation, model.play(call(agent.shell("touch made")))).pipe(
+    Effect.provideService(Approvals.Approvals, { decide })
+  )
+  yield* Deferred.await(asked)
+  return { run, stopped: Deferred.await(withdrawn) }
+})
 
 /** Cancels at a stage; then the same child answers the next prompt, and nothing of the cancelled turn is in that. */
 const cancelled = (stage: Stage): Scenario["run"] =>
   Effect.fnUntraced(function* (bench) {
     const delegation = yield* bench.delegation({ permission: stage === asking ? "ask" : "allow" })
-    const run = yield* stage(bench, delegation)
+    const { run, stopped } = yield* stage(bench, delegation)
     yield* run.cancel("that is enough")
     const { cause, stopReason } = yield* run.result
     assert.deepEqual([stopReason, cause], ["aborted", { _tag: "Caller", reason: "that is enough" }])
-    if (stage === asking) assert.ok(!fs.existsSync(path.join(bench.folder, "made")))
     const next = bench.model.play(say("Here I am again."))
     const resumed = yield* run.resume!(next.prompt)
+    const updates = yield* updatesOf(resumed)
     assertCompleted(yield* resumed.result, "Here I am again.")
+    assert.equal(textOf(updates), "Here I am again.")
+    if (stage === asking) assert.ok(!fs.existsSync(path.join(bench.folder, "made")), "done although nobody allowed it")
+    if (stopped !== undefined) yield* Effect.timeout(stopped, "20 seconds")
   })
 
 /** Releases at a stage: whatever the agent was doing is over when that returns. */
 const released: Scenario["run"] = Effect.fnUntraced(function* (bench) {
   const delegation = yield* bench.delegation({ permission: "allow" })
-  const run = yield* inTool(bench, delegation)
+  const { run } = yield* inTool(bench, delegation)
   yield* run.dispose
   assert.equal(verdict(yield* run.result), "aborted: Release")
 })
 
 const killed: Scenario["run"] = Effect.fnUntraced(function* (bench) {
   const delegation = yield* bench.delegation({ permission: "allow" })
-  const run = yield* inTool(bench, delegation)
+  const { run } = yield* inTool(bench, delegation)
   process.kill(leader(run.runId)!, "SIGKILL")
   const { failure, stopReason } = yield* run.result
   assert.deepEqual([stopReason, failure?.kind, failure?.retryable], ["error", "transport", true])
@@ -152,7 +156,7 @@ const denied = (isAnyoneThere: boolean): Scenario["run"] =>
       [
         "completed: It is not made.",
         `error: permission: The agent stopped at a tool call that was not permitted: ${outcome}`
-      ].includes(verdict({ ...(yield* run.result) })),
+      ].includes(verdict(yield* run.result)),
       verdict(yield* run.result)
     )
     assert.ok(!fs.existsSync(path.join(folder, "made")))
@@ -211,7 +215,7 @@ const token: Scenario["run"] = Effect.fnUntraced(function* ({ agent, delegation,
   const run = yield* (yield* delegation()).resume(yield* read(kept), second.prompt)
   const updates = yield* updatesOf(run)
   assertCompleted(yield* run.result, "Two.")
-  assert.deepEqual(textOf(updates), "Two.")
+  assert.equal(textOf(updates), "Two.")
   assert.ok((yield* Queue.take(second.calls)).includes(first.prompt), "the agent has forgotten the first prompt")
 })
 
