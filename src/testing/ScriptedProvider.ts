@@ -42,6 +42,8 @@ export interface Play {
   readonly submit: (structured: unknown) => void
   /** Ends the turn with this, outcome or not: the steps that follow are not played. */
   readonly end: (outcome: unknown) => void
+  /** Plays these, one after the other, until one ends the turn. */
+  readonly playAll: (steps: ReadonlyArray<Step>) => Effect.Effect<void, SubagentError, Scope.Scope>
 }
 
 /**
@@ -342,7 +344,27 @@ export const sleep = (duration: Duration.Input): Step => run(() => Effect.sleep(
 export const receive =
   (answer: (message: ChildMessage) => ReadonlyArray<Step> = () => []): Step =>
   (play) =>
-    Effect.flatMap(play.receive, (message) => Effect.forEach(answer(message), (step) => step(play), { discard: true }))
+    Effect.flatMap(play.receive, (message) => play.playAll(answer(message)))
+
+/**
+ * Asks for a turn, as a child does before it calls its model, and plays these steps if it is allowed one. If it is not, it
+ * plays those of `wrapUp`, as far as the refusal leaves it that, and ends the turn for the limit.
+ *
+ * @category constructors
+ * @since 0.1.0
+ */
+export const nextTurn =
+  (steps: ReadonlyArray<Step>, options: { readonly wrapUp?: ReadonlyArray<Step> | undefined } = {}): Step =>
+  (play) =>
+    Effect.suspend(() => {
+      const refused = play.placed.nextTurn()
+      if (refused === undefined) return play.playAll(steps)
+      const { failure, wrapUp } = refused
+      return Effect.andThen(
+        wrapUp && options.wrapUp !== undefined ? play.playAll(options.wrapUp) : Effect.void,
+        Effect.sync(() => play.end({ stopReason: "error", failure }))
+      )
+    })
 
 /**
  * Waits for ever.

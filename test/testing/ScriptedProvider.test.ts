@@ -50,6 +50,7 @@ const {
   fail,
   hang,
   interrupt,
+  nextTurn,
   onInterrupt,
   run: step,
   sleep,
@@ -349,6 +350,62 @@ describe("ScriptedProvider", () => {
       }).pipe(Effect.provide(scripted(script)))
     })
   )
+
+  describe("turns that are counted", () => {
+    const failure = { kind: "limit", retryable: false, name: "maxTurns", limit: 2, used: 2 }
+    /** Runs a script under a limit of two turns. */
+    const limited = (script: ScriptedProvider.Script, wrapUp: boolean) =>
+      Effect.gen(function* () {
+        const { provider } = yield* ScriptedProvider.make(script)
+        let used = 0
+        const subagents = yield* Subagents.Subagents
+        yield* subagents.register({
+          ...provider,
+          start: (placed) =>
+            provider.start({ ...placed, nextTurn: () => (++used > 2 ? { failure, wrapUp } : undefined) })
+        })
+        const { output, stopReason, ...rest } = yield* run()
+        return [Content.toText(output), stopReason, rest.failure]
+      }).pipe(Effect.provide(Subagents.layer))
+    const turns = (n: number, wrapUp?: ReadonlyArray<ScriptedProvider.Step>) => [
+      ...Array.from({ length: n }, (_, index) => nextTurn([text(`turn ${index + 1}`)], wrapUp && { wrapUp })),
+      text("all done")
+    ]
+
+    it.effect("are played as long as they are allowed", () =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* limited(turns(2), true), ["all done", "completed", undefined])
+      })
+    )
+
+    it.effect("end for the limit when one is refused", () =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* limited(turns(3), true), ["turn 2", "error", failure])
+        assert.deepStrictEqual(yield* limited(turns(3, [text("so far")]), false), ["turn 2", "error", failure])
+      })
+    )
+
+    it.effect("end for it after one more to wrap up, if that is left to them", () =>
+      Effect.gen(function* () {
+        const wrapUp = [text("so far"), stop("completed"), text("and on")]
+        assert.deepStrictEqual(yield* limited(turns(3, wrapUp), true), ["so far", "error", failure])
+      })
+    )
+
+    it.effect("end where a step of theirs ends the turn", () =>
+      Effect.gen(function* () {
+        const script = [nextTurn([text("enough"), stop("completed"), text("more")]), text("still more")]
+        assert.deepStrictEqual(yield* limited(script, true), ["enough", "completed", undefined])
+      })
+    )
+
+    it.effect("are not limited where nobody has set a limit", () =>
+      Effect.gen(function* () {
+        const { output } = yield* run()
+        assert.deepStrictEqual(output, [Content.text("all done")])
+      }).pipe(Effect.provide(scripted(turns(100))))
+    )
+  })
 
   describe("what goes wrong", () => {
     const starts: ReadonlyArray<[string, ScriptedProvider.Step, SubagentError.SubagentErrorReason, string]> = [

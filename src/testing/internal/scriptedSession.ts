@@ -28,7 +28,6 @@ interface Turn {
   readonly play: Play
   readonly inbox: Queue.Queue<ChildMessage>
   takesMessages: boolean
-  readonly isOver: () => boolean
   readonly outcome: () => ChildOutcome
 }
 
@@ -37,6 +36,7 @@ const makeTurn = ({ placed, structured }: Scripted): Effect.Effect<Turn> =>
     const outcome: { -readonly [K in keyof ChildOutcome]: ChildOutcome[K] } = { stopReason: "completed" }
     if (placed.output !== undefined && structured !== undefined) outcome.structured = structured
     let ended: { readonly outcome: unknown } | undefined
+    const isOver = () => ended !== undefined
     const play: Play = {
       placed,
       receive: Effect.tap(Queue.take(inbox), ({ messageId }) =>
@@ -47,22 +47,22 @@ const makeTurn = ({ placed, structured }: Scripted): Effect.Effect<Turn> =>
       },
       end: (outcome) => {
         ended = { outcome }
-      }
+      },
+      playAll: (steps) => playing(play, steps, isOver)
     }
     return {
       play,
       inbox,
       takesMessages: false,
-      isOver: () => ended !== undefined,
       // whatever the script ends with: what is no outcome is for the seam to find out
       outcome: () => (ended === undefined ? { ...outcome } : ended.outcome) as ChildOutcome
     }
   })
 
-const playAll = Effect.fnUntraced(function* (turn: Turn, steps: ReadonlyArray<Step>) {
+const playing = Effect.fnUntraced(function* (play: Play, steps: ReadonlyArray<Step>, isOver: () => boolean) {
   for (const step of steps) {
-    if (turn.isOver()) return
-    yield* step(turn.play)
+    if (isOver()) return
+    yield* step(play)
   }
 })
 
@@ -82,7 +82,7 @@ export const startSession = Effect.fnUntraced(function* (scripted: Scripted) {
     Effect.suspend(() => {
       current = turn
       turn.takesMessages = true
-      return playAll(turn, steps.length === 0 ? scripted.idle : steps)
+      return turn.play.playAll(steps.length === 0 ? scripted.idle : steps)
     }).pipe(
       Effect.map(turn.outcome),
       // in the same step as the decision to end
@@ -93,7 +93,7 @@ export const startSession = Effect.fnUntraced(function* (scripted: Scripted) {
     )
 
   yield* Effect.addFinalizer(() => watched(moments, "release", finalizer(first, release)))
-  yield* watched(moments, "start", playAll(first, start))
+  yield* watched(moments, "start", first.play.playAll(start))
   const session: ChildSession = {
     ...(id !== undefined && { id }),
     turn: playTurn(first, turn),

@@ -48,6 +48,15 @@ describe("a scripted child that takes messages (15)", () => {
     )
   )
 
+  it.effect("ends where what it makes of one does", () =>
+    play({ takesMessages: true, turn: [receive(() => [text("enough"), stop("completed"), text("more")])] }, (run) =>
+      Effect.gen(function* () {
+        yield* run.sendMessage!("a")
+        assert.strictEqual(yield* said(run), "enough")
+      })
+    )
+  )
+
   it.effect("lets those expire that no step reads, and takes none any more while its turn is on its way out", () =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
