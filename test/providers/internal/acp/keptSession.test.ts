@@ -374,6 +374,22 @@ describe("a token", () => {
     })
   )
 
+  it.live("for an agent of another name is refused, and that one is not told of the session (16)", () =>
+    Effect.gen(function* () {
+      const told = path.join(folder(), "told")
+      const { code, message } = yield* refusal(payload({ agent: "first" }), (behaviour) => ({
+        ...behaviour,
+        answers: {
+          initialize: { protocolVersion: 1, agentInfo: { name: "second" }, agentCapabilities: { loadSession: true } }
+        },
+        before: { "session/load": [["touch", told]] }
+      }))
+      assert.strictEqual(code, "INVALID_REQUEST")
+      assert.include(message, "token.payload.agent: Expected a session of second, not of first")
+      assert.isFalse(fs.existsSync(told))
+    })
+  )
+
   it.live("of an agent that never takes up its session is refused in time (16)", () =>
     Effect.gen(function* () {
       const { message } = yield* refusal(
