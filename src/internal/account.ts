@@ -125,18 +125,21 @@ export const overdrawn = (chain: Chain): SubagentFailure | undefined => tokenFai
 
 const tokenFailure = (chain: Chain, left: number): SubagentFailure | undefined => {
   const account = upToBacked(chain).find(({ available }) => available <= left)
-  return account && limitFailure("maxTokens", account.maxTokens!, account.tokens, account.asked.maxTokens, account.of)
+  if (account === undefined) return undefined
+  const { asked, maxTokens: limit, of, reserved, tokens } = account
+  return limitFailure("maxTokens", limit!, tokens, asked.maxTokens, { of, reserved })
 }
 
-/** The failure of a run that has reached a limit. */
+/** The failure of a run that has reached a limit. Those further in may have reserved what nobody has used. */
 export const limitFailure = (
   name: string,
   limit: number,
   used: number,
   asked: number | undefined,
-  of = "the run"
+  { of = "the run", reserved = 0 }: { readonly of?: string; readonly reserved?: number } = {}
 ): SubagentFailure => {
   const beside = looser(asked, limit)
+  const held = reserved > 0 ? `, ${reserved} reserved` : ""
   const note = beside.asked === undefined ? "" : `; ${beside.asked} asked for`
   return {
     kind: "limit",
@@ -145,7 +148,7 @@ export const limitFailure = (
     limit,
     used,
     ...beside,
-    message: `The limit ${name} of ${of} is reached: ${limit}, of which ${used} used${note}`
+    message: `The limit ${name} of ${of} is reached: ${limit}, of which ${used} used${held}${note}`
   }
 }
 
