@@ -52,14 +52,19 @@ const cellOf = (agent: RealAgent, bin: string, model: FakeModel, scenario: Scena
     yield* Effect.scoped(
       Effect.gen(function* () {
         const bench = yield* open(agent, bin, model)
-        const exit = yield* Effect.exit(Effect.timeout(Effect.scoped(scenario.run(bench)), limit))
+        const exit = yield* Effect.scoped(scenario.run(bench)).pipe(
+          Effect.timeout(limit),
+          Effect.exit,
+          Effect.onInterrupt(() => Effect.sync(() => leftOf(bench)))
+        )
         if (Exit.isFailure(exit)) problems.push(describe(exit.cause))
         problems.push(...bench.problems, ...model.takeProblems(), ...leftOf(bench))
       })
     )
     return problems.length === 0 ? { _tag: "Passed" } : { _tag: "Failed", why: problems.join("; ") }
-  }).pipe(Effect.onInterrupt(() => Effect.sync(() => killAll(living("acp-agents-")))))
+  })
 
+/** What is left, each as a problem. It is ended here, so that one scenario's fault is not the next one's. */
 const leftOf = ({ marks }: Bench): ReadonlyArray<string> => {
   const left = living(...marks)
   killAll(left)
