@@ -19,7 +19,7 @@ import { promiseRun, valueOf } from "../promise/internal/promiseRun.ts"
 import type { PromiseRun } from "../promise/PromiseRun.ts"
 import { DuplicateTool, fromReason, InvalidRequest, SubagentError } from "../SubagentError.ts"
 import type { AbortSignalLike, SubagentStartRequest } from "../SubagentRequest.ts"
-import type { SubagentFailure, SubagentStopReason } from "../SubagentResult.ts"
+import type { SubagentFailure, SubagentStopReason, SubagentUsage } from "../SubagentResult.ts"
 import { Subagents } from "../Subagents.ts"
 import { answerFor, errorAnswer, explain } from "./internal/answer.ts"
 import * as Binding from "./internal/binding.ts"
@@ -58,6 +58,10 @@ export interface PlainToolAnswer {
   /** The value that the binding's `outputSchema` asks for. */
   readonly structured?: unknown
   readonly failure?: SubagentFailure
+  /** What the run has used itself. */
+  readonly usage?: SubagentUsage
+  /** What the run and everything below it have used, as far as that was known at its end. */
+  readonly treeUsage?: SubagentUsage
   /** Why there is no verdict of a child, if there is none. */
   readonly error?: SubagentError
 }
@@ -178,13 +182,15 @@ const call = async (
   const run = await start(options.provider, { ...request.success, ...(signal != null && { signal }) })
   try {
     const result = await run.result
-    const { failure, stopReason, structured } = result
+    const { failure, stopReason, structured, treeUsage, usage } = result
     return Object.freeze({
       ...(await Effect.runPromise(answerFor(options, result))),
       stopReason,
       runId: run.runId,
       ...(structured !== undefined && { structured }),
-      ...(failure && { failure })
+      ...(failure && { failure }),
+      ...(usage && { usage }),
+      ...(treeUsage && { treeUsage })
     })
   } catch (thrown) {
     return Object.freeze({ ...noVerdict(thrown), runId: run.runId })

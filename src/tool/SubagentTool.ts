@@ -19,6 +19,7 @@ import * as Schema from "effect/Schema"
 import { AvailableTo } from "../agent/AvailableTo.ts"
 import type { Agent, AgentOptions } from "../Agent.ts"
 import { CurrentAgent } from "../CurrentAgent.ts"
+import type { RunLimits } from "../Limits.ts"
 import type { SubagentError } from "../SubagentError.ts"
 import { DuplicateTool, fromReason } from "../SubagentError.ts"
 import type { Policy } from "../SubagentProvider.ts"
@@ -28,12 +29,12 @@ import { answerFor, explain } from "./internal/answer.ts"
 import * as Binding from "./internal/binding.ts"
 
 /**
- * What a binding is bound to. None of it is shown to the model.
+ * What a binding is bound to, and the limits of each of its runs. None of it is shown to the model.
  *
  * @category options
  * @since 0.1.0
  */
-export interface Options<Name extends string = string> {
+export interface Options<Name extends string = string> extends RunLimits {
   /** The provider that runs the children. Looked up at each call. */
   readonly provider: string
   /**

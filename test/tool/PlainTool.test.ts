@@ -71,12 +71,13 @@ for (const [host, use] of hosts) {
     it("answers with the output of a completed run, which is released (10) (14) [seed 16] [seed 28]", () =>
       withTool(async ({ execute, executeOrThrow }, live, world) => {
         const answer = await execute(input("complete"), { parent: root })
-        const { runId, ...rest } = answer
+        const { runId, treeUsage: _tree, ...rest } = answer
         assert.deepStrictEqual(rest, {
           content: [Content.text("the answer")],
           text: "the answer",
           isError: false,
-          stopReason: "completed"
+          stopReason: "completed",
+          usage: { total: 3 }
         })
         assert.isTrue(runId?.startsWith("run_"))
         assert.strictEqual((await executeOrThrow(input("complete"), { parent: root })).text, "the answer")
@@ -290,6 +291,27 @@ describe("a plain tool", () => {
       isError: true,
       stopReason: "error"
     })
+  })
+
+  it("answers with what its run and all below it have used, which the model is not told", async () => {
+    const usage = { input: 10, output: 1, total: 11 }
+    const treeUsage = { input: 30, output: 3, total: 33 }
+    const failure = { kind: "limit", retryable: false, name: "maxTokens", limit: 30, used: 33 }
+    const result = { output: [], stopReason: "error", failure, usage, treeUsage }
+    const start = () => Promise.resolve({ runId: "run_1", result: Promise.resolve(result), dispose: async () => {} })
+    // of a run, a tool looks at nothing else
+    const tool = PlainTool.fromStart({ provider: "p" }, start as never)
+    const text = "The subagent was stopped at its limit (error): maxTokens 30, 33 used.\n\nlimit"
+    assert.deepStrictEqual(await tool.execute(input("go"), { parent: root }), {
+      content: [Content.text(text)],
+      text,
+      isError: true,
+      stopReason: "error",
+      runId: "run_1",
+      failure,
+      usage,
+      treeUsage
+    } as unknown as PlainTool.PlainToolAnswer)
   })
 
   it("can't be had for options that are none", async () => {

@@ -384,6 +384,11 @@ describe("SubagentTool", () => {
         [{ provider: "spawn", toolName: "" }, "toolName"],
         [{ provider: "spawn", maxDepth: -1 }, "maxDepth"],
         [{ provider: "spawn", maxResultBytes: 0 }, "maxResultBytes"],
+        ...(["maxTurns", "maxTokens"] as const).map((limit) => [{ provider: "spawn", [limit]: 0 }, limit] as const),
+        ...(["startTimeout", "timeout", "idleTimeout"] as const).map(
+          (limit) => [{ provider: "spawn", [limit]: Number.NaN }, limit] as const
+        ),
+        [{ provider: "spawn", maxRuns: -1 }, "maxRuns"],
         [{ provider: "spawn", outputSchema: {} }, "outputSchema"],
         [{ provider: "spawn", agentOptions: "fast" }, "agentOptions"]
       ]

@@ -9,7 +9,7 @@ import type { ContentBlock } from "../../Content.ts"
 import { text as textBlock } from "../../Content.ts"
 import { bound, describeCause } from "../../internal/describe.ts"
 import type { SubagentError } from "../../SubagentError.ts"
-import type { AbortCause, SubagentResult } from "../../SubagentResult.ts"
+import type { AbortCause, SubagentFailure, SubagentResult } from "../../SubagentResult.ts"
 import type { Options } from "../SubagentTool.ts"
 
 const causes: { readonly [K in AbortCause["_tag"]]: string } = {
@@ -21,12 +21,12 @@ const causes: { readonly [K in AbortCause["_tag"]]: string } = {
   Child: "it was stopped on its own side"
 }
 
-const headline = ({ cause, stopReason }: SubagentResult): string => {
+const headline = ({ cause, failure, stopReason }: SubagentResult): string => {
   switch (stopReason) {
     case "aborted":
       return `The subagent was stopped before it was done (aborted${cause ? `: ${causes[cause._tag]}` : ""}).`
     case "error":
-      return "The subagent failed (error)."
+      return failure?.kind === "limit" || failure?.kind === "timeout" ? cutAt(failure) : "The subagent failed (error)."
     case "max-tokens":
       return "The subagent was cut short by its model's output limit (max-tokens)."
     case "refusal":
@@ -34,6 +34,13 @@ const headline = ({ cause, stopReason }: SubagentResult): string => {
     default:
       return `The subagent did not complete: it stopped for a reason not known here (${stopReason}).`
   }
+}
+
+/** It was not its fault: it may well do the rest if it is asked for less, or for what is missing. */
+const cutAt = ({ kind, limit, name = kind, used }: SubagentFailure): string => {
+  const unit = kind === "timeout" ? " ms" : ""
+  const figures = limit === undefined ? "" : ` ${limit}${unit}${used === undefined ? "" : `, ${used}${unit} used`}`
+  return `The subagent was stopped at its limit (error): ${name}${figures}.`
 }
 
 /** A block as text: other kinds than text are named, since a text result can't carry them. */

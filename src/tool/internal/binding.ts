@@ -9,7 +9,9 @@ import * as Schema from "effect/Schema"
 import type { Agent } from "../../Agent.ts"
 import { issueAt, issuesOf } from "../../internal/issues.ts"
 import { NonBlank } from "../../internal/nonBlank.ts"
+import { limitFields } from "../../internal/readLimits.ts"
 import { Depth, Filter, OptionsObject, OutputSchema } from "../../internal/readRequest.ts"
+import type { RunLimits } from "../../Limits.ts"
 import type { RequestIssue, SubagentError } from "../../SubagentError.ts"
 import { fromReason, InvalidRequest } from "../../SubagentError.ts"
 import type { SubagentStartRequest } from "../../SubagentRequest.ts"
@@ -41,7 +43,8 @@ const decodeOptions = Schema.decodeUnknownResult(
     toolFilter: Schema.optional(Filter),
     maxDepth: Schema.optional(Depth),
     outputSchema: Schema.optional(OutputSchema),
-    maxResultBytes: Schema.optional(Schema.Int.check(Schema.isGreaterThan(0)))
+    maxResultBytes: Schema.optional(Schema.Int.check(Schema.isGreaterThan(0))),
+    ...limitFields
   }),
   { errors: "all", onExcessProperty: "error" }
 )
@@ -100,6 +103,12 @@ export const requestOf = (
     ...(agentOptions && { agentOptions }),
     ...(outputSchema && { outputSchema }),
     ...(toolFilter && { toolFilter }),
-    ...(maxDepth !== undefined && { maxDepth })
+    ...(maxDepth !== undefined && { maxDepth }),
+    ...limitsOf(options)
   })
 }
+
+const limitNames = Object.keys(limitFields) as ReadonlyArray<keyof RunLimits>
+
+const limitsOf = (options: Options): RunLimits =>
+  Object.fromEntries(limitNames.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]])))

@@ -33,15 +33,30 @@ describe("what a model is told of a run that is over", () => {
   it("says the headline, the failure, the diagnostic and the partial output, in this order", () => {
     const text = told({
       stopReason: "error",
-      failure: { kind: "timeout", retryable: true },
+      failure: { kind: "transport", retryable: true },
       diagnostic: "after 10 s",
       output: [Content.text("one "), Content.text("two")]
     })
     assert.strictEqual(
       text,
-      "The subagent failed (error).\n\ntimeout\n\nafter 10 s\n\nPartial output, not a finished answer:\none two"
+      "The subagent failed (error).\n\ntransport\n\nafter 10 s\n\nPartial output, not a finished answer:\none two"
     )
   })
+
+  const limits: ReadonlyArray<readonly [Partial<SubagentResult.SubagentFailure>, string]> = [
+    [{ kind: "limit", name: "maxTurns", limit: 10, used: 10 }, "maxTurns 10, 10 used"],
+    [{ kind: "limit", name: "maxTokens", limit: 100 }, "maxTokens 100"],
+    [{ kind: "limit", name: "quota" }, "quota"],
+    [{ kind: "limit" }, "limit"],
+    [{ kind: "timeout", name: "idleTimeout", limit: 60_000 }, "idleTimeout 60000 ms"],
+    [{ kind: "timeout", limit: 1000, used: 1001 }, "timeout 1000 ms, 1001 ms used"]
+  ]
+  for (const [failure, words] of limits) {
+    it(`says that it was stopped, and at which limit: ${words}`, () => {
+      const text = told({ stopReason: "error", failure: { kind: "limit", retryable: false, ...failure } })
+      assert.strictEqual(text, `The subagent was stopped at its limit (error): ${words}.\n\n${failure.kind}`)
+    })
+  }
 
   const image: Content.ContentBlock = { type: "image", data: "AA==", mimeType: "image/png" }
 

@@ -13,7 +13,15 @@ describe("what tools that delegate have in common", () => {
     const input = { description: "Look", prompt: "What is here?" }
     const bare = { prompt: input.prompt, parent: root, label: input.description }
     assert.deepStrictEqual(requestOf({ provider: "p" }, input, root), Result.succeed(bare))
-    const asked = { agentOptions: { model: "fast" }, toolFilter: { deny: ["rm"] }, maxDepth: 0 }
+    const limits = {
+      startTimeout: "10 seconds",
+      timeout: { minutes: 5 },
+      idleTimeout: 30_000,
+      maxTurns: 10,
+      maxTokens: 100_000,
+      maxRuns: 0
+    } as const
+    const asked = { agentOptions: { model: "fast" }, toolFilter: { deny: ["rm"] }, maxDepth: 0, ...limits }
     assert.deepStrictEqual(requestOf({ provider: "p", ...asked }, input, root), Result.succeed({ ...bare, ...asked }))
   })
 })
