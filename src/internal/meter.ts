@@ -3,6 +3,7 @@
  *
  * @since 0.1.0
  */
+import * as Predicate from "effect/Predicate"
 import type { TurnRefused } from "../SubagentProvider.ts"
 import type { Bounds } from "../SubagentRequest.ts"
 import type { SubagentFailure, SubagentUsage } from "../SubagentResult.ts"
@@ -48,9 +49,10 @@ export class Meter {
     return undefined
   }
 
-  /** Takes note of what the run has used in all by now. */
+  /** Takes note of what the run has used in all by now. A report without tokens says nothing. */
   charge(usage: SubagentUsage): void {
     const tokens = tokensOf(usage)
+    if (tokens === undefined) return
     spend(this.metered.chain, tokens - this.tokens)
     this.tokens = tokens
   }
@@ -59,7 +61,7 @@ export class Meter {
   report(usage: SubagentUsage): void {
     this.charge(usage)
     const { asks, chain, stop } = this.metered
-    if (asks) return
+    if (asks || this.reached !== undefined) return
     const failure = overdrawn(chain)
     if (failure === undefined) return
     this.reached = failure
@@ -67,8 +69,12 @@ export class Meter {
   }
 }
 
-/** The tokens of a report, as far as it has any. */
-const tokensOf = ({ input, output, total }: SubagentUsage): number => {
-  const tokens = total ?? (input ?? 0) + (output ?? 0)
-  return Number.isFinite(tokens) && tokens > 0 ? tokens : 0
+/** The tokens of a report, if it has any. */
+const tokensOf = ({ input, output, total }: SubagentUsage): number | undefined => {
+  const [all, read, said] = [countOf(total), countOf(input), countOf(output)]
+  return all ?? (read === undefined && said === undefined ? undefined : (read ?? 0) + (said ?? 0))
 }
+
+/** A figure of a provider's as a count, so that sums of it stay exact; nothing, if it is none. */
+const countOf = (n: unknown): number | undefined =>
+  Predicate.isNumber(n) && Number.isFinite(n) && n >= 0 ? Math.min(Math.ceil(n), 2 ** 50) : undefined
