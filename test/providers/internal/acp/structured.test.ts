@@ -32,7 +32,9 @@ describe("a structured value", () => {
         ' \n{"name":"Ada"}\n',
         'Here you are:\n```json\n{"name":"Ada"}\n```\nAnything else?',
         'First I had\n```json\n{"name":"Bob"}\n```\nbut it is\n```\n{"name":"Ada"}\n```',
-        'The answer is {"name":"Ada"}, as you can see.'
+        'The answer is {"name":"Ada"}, as you can see.',
+        // an agent without message ids, whose own warning can't be told from its answer
+        'Model metadata for `m` not found. Defaulting to fallback metadata.{"name":"Ada"}'
       ]) {
         assert.deepStrictEqual(yield* read(Person, text), { _tag: "Valid", value: { name: "Ada" } }, text)
       }

@@ -55,6 +55,11 @@ describe("the messages of a session", () => {
     assert.deepStrictEqual(outputOf(updates), ["It's there."])
   })
 
+  it("(14) are told from a warning that comes before them if they have ids and it has none, and not without", () => {
+    assert.deepStrictEqual(outputOf([say("No such model. "), say("ans", "a"), say("wer", "a")]), ["answer"])
+    assert.deepStrictEqual(outputOf([say("No such model. "), say("ans"), say("wer")]), ["No such model. answer"])
+  })
+
   it("are not torn apart by thoughts, nor by news of a tool call that is known", () => {
     const updates = [tool("t"), say("one "), think("hm"), change("t", { status: "completed" }), say("message")]
     assert.deepStrictEqual(outputOf(updates), ["one message"])
