@@ -146,7 +146,7 @@ export interface PromiseOptions<Tools extends object = {}> {
   readonly tools?: Tools | ((agent: Agent) => Tools) | undefined
   /**
    * What it honours beside a prompt. `toolFilter` follows from `tools`; a loop that uses `system` or `model`, or `content`
-   * that is not text, has to say so.
+   * that is not text, or asks for its turns, has to say so.
    *
    * @default {}
    */
@@ -159,6 +159,11 @@ export interface PromiseOptions<Tools extends object = {}> {
       /** The agent to be: the `parent` of whatever its tools start. */
       readonly agent: Agent
       readonly tools: Partial<Tools>
+      /**
+       * Counts a model call before it is made: a loop that asks before each declares `turns`. What it gives is why there is
+       * none, and the failure to end with.
+       */
+      readonly nextTurn: () => TurnRefused | undefined
     }
   ) => PromiseLike<PromiseAnswer> | PromiseAnswer
 }

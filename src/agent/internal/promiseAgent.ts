@@ -30,7 +30,7 @@ const open = <Tools extends object>(
   options: PromiseOptions<Tools>,
   spec: AgentSpec
 ): Effect.Effect<AgentHandle, SubagentError> => {
-  const { agent, emit, lineage } = spec
+  const { agent, emit, lineage, nextTurn = unlimited } = spec
   const all = Object.entries(typeof options.tools === "function" ? options.tools(agent) : (options.tools ?? {}))
   const names = all.map(([name]) => name)
   const issues = [...unknownTools(spec, names), ...(spec.seed === undefined ? [] : [noMemory])]
@@ -47,10 +47,12 @@ const open = <Tools extends object>(
           prompt: toText(content),
           lineage,
           emit,
-          run: (call) => options.run({ ...call, content, agent, tools })
+          run: (call) => options.run({ ...call, content, agent, tools, nextTurn })
         })
       )
   })
 }
+
+const unlimited = (): undefined => undefined
 
 const noMemory = issueAt(["seed"], "This runtime makes no seeds and takes none")

@@ -54,6 +54,31 @@ describe("a runtime made of an async function", () => {
     )
   )
 
+  it.effect("lets its loop ask for each of its turns, if anybody counts them", () =>
+    Effect.gen(function* () {
+      const failure = { kind: "limit", retryable: false, name: "maxTurns", limit: 2, used: 2 }
+      const counted = AgentRuntime.fromPromise({
+        capabilities: { turns: true },
+        run: ({ nextTurn, onText }) => {
+          for (let turn = 1; turn <= 3; turn++) {
+            const refused = nextTurn()
+            if (refused !== undefined) return { failure: refused.failure }
+            onText(`turn ${turn} `)
+          }
+          return undefined
+        }
+      })
+      assert.isTrue(counted.capabilities.turns)
+      let used = 0
+      const nextTurn = () => (++used > 2 ? { failure, wrapUp: false } : undefined)
+      const spec = { agent: root, options: {}, policy: AgentRuntime.openPolicy, emit: () => {} }
+      const limited = yield* counted.open({ ...spec, nextTurn })
+      assert.deepStrictEqual(yield* limited.turn([Content.text("go")]), { stopReason: "error", failure })
+      const free = yield* counted.open(spec)
+      assert.deepStrictEqual(yield* free.turn([Content.text("go")]), { stopReason: "completed" })
+    })
+  )
+
   it.effect("takes no memory that it could not have made", () =>
     Effect.gen(function* () {
       const { openPolicy } = AgentRuntime
