@@ -7,6 +7,10 @@
  *     npm start -- --agent COMMAND     lets an agent that speaks the Agent Client Protocol read each part, in a process each
  *     npm start --silent -- --json     prints JSON only: the runs with what each read, and the report
  *
+ * The model is an offline one that follows rules. OPENAI_MODEL names one of a server that speaks OpenAI's chat
+ * completions instead: at OPENAI_BASE_URL, by default OpenAI's own, with OPENAI_API_KEY, if it wants a key. It gets to see
+ * the files.
+ *
  * Progress goes to stderr, the report to stdout. The exit code is 0 if the report is complete, 1 if it is not or if
  * there is none, and 130 after Ctrl-C, which stops every agent first.
  */
@@ -17,15 +21,14 @@ import * as CliError from "effect/cli/CliError"
 import * as Command from "effect/cli/Command"
 import * as Flag from "effect/cli/Flag"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
 import * as Path from "effect/Path"
 import * as Terminal from "effect/Terminal"
+import { chosenModel } from "./survey/chosenModel.ts"
 import { splitCommand } from "./survey/commandLine.ts"
 import { tell } from "./survey/Journal.ts"
 import { printable } from "./survey/printable.ts"
 import { render, shortcomings } from "./survey/Report.ts"
 import { survey } from "./survey/Survey.ts"
-import * as SurveyModel from "./survey/SurveyModel.ts"
 
 const command = Command.make(
   "survey",
@@ -56,7 +59,9 @@ const command = Command.make(
     const { display } = yield* Terminal.Terminal
     // npm runs its scripts in the project's folder and tells where the user is
     const folder = resolve(process.env["INIT_CWD"] ?? process.cwd(), path)
-    const done = yield* survey(folder, { agent }).pipe(
+    const done = yield* Effect.flatMap(chosenModel, ({ layer, ...options }) =>
+      Effect.provide(survey(folder, { agent, ...options }), layer)
+    ).pipe(
       Effect.mapError((cause) => new CliError.UserError({ cause, userMessage: printable(cause.message) })),
       Effect.onInterrupt(() => tell("Interrupted: every agent has been stopped, and there is no report"))
     )
@@ -71,7 +76,4 @@ const command = Command.make(
   })
 ).pipe(Command.withDescription("Tells what is in a folder"))
 
-Command.run(command, { version: "0.1.0" }).pipe(
-  Effect.provide(Layer.mergeAll(NodeServices.layer, SurveyModel.layer)),
-  NodeRuntime.runMain
-)
+Command.run(command, { version: "0.1.0" }).pipe(Effect.provide(NodeServices.layer), NodeRuntime.runMain)

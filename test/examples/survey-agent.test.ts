@@ -1,9 +1,12 @@
 /** The survey whose children are agents of another make: `--agent`, over the stub agent. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as fs from "node:fs"
-import type { Findings } from "../../docs/examples/survey/Report.ts"
-import type { Survey } from "../../docs/examples/survey/Survey.ts"
+import type { Command } from "../../docs/examples/survey/commandLine.ts"
+import { type Findings, shortcomings } from "../../docs/examples/survey/Report.ts"
+import { type Survey, survey } from "../../docs/examples/survey/Survey.ts"
+import * as SurveyModel from "../../docs/examples/survey/SurveyModel.ts"
 import { isAlive, stubCommand } from "../fixtures/acp/harness.ts"
 import type { Behaviour } from "../fixtures/acp/stubAgent.ts"
 import { start } from "./command.ts"
@@ -16,6 +19,13 @@ const commandLine = (behaviour: Behaviour): string => {
 }
 
 const findings: Findings = { files: [{ path: "lib/a.ts", kind: "text", lines: 1, bytes: 19 }], problems: [] }
+
+/** What is not complete of a survey in this process. */
+const problemsOf = (folder: string, agent: Command | Behaviour) =>
+  survey(folder, { agent: "command" in agent ? agent : stubCommand(agent) }).pipe(
+    Effect.map(({ report }) => shortcomings(report)),
+    Effect.provide([NodeServices.layer, SurveyModel.layer])
+  )
 
 /** The agents that have left their marks in this folder, and how many of them live. */
 const agentsOf = (marks: string) => {
@@ -63,7 +73,8 @@ describe("a survey with --agent", () => {
   it.live("starts it in the surveyed folder, and tells it all that it has to know", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder({ "lib/a.ts": "x" })
-      const agent = commandLine({
+      // what an agent had said when it went away is in the report
+      const [problem] = yield* problemsOf(folder, {
         turns: [
           [
             ["tell", "cwd"],
@@ -72,67 +83,85 @@ describe("a survey with --agent", () => {
           ]
         ]
       })
-      const { stdout } = yield* start([folder, "--agent", agent])
-      // what an agent had said when it went away is in the report
-      assert.include(stdout, folder)
-      assert.include(stdout, "Report on every file in the folder")
-      assert.include(stdout, "Relative to the surveyed folder.")
+      assert.include(problem, folder)
+      assert.include(problem, "Report on every file in the folder")
+      assert.include(problem, "Relative to the surveyed folder.")
     })
   )
 
   it.live("denies whatever it wants to be permitted", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder({ "lib/a.ts": "x" })
-      const agent = commandLine({
+      const write = { sessionId: "$SESSION", path: `${folder}/made`, content: "x" }
+      const [problem] = yield* problemsOf(folder, {
         turns: [
           [
             ["ask", {}],
-            ["request", "fs/write_text_file", { sessionId: "$SESSION", path: `${folder}/made`, content: "x" }],
+            ["request", "fs/write_text_file", write],
             ["exit", 1]
           ]
         ]
       })
-      const { code, stdout } = yield* start([folder, "--agent", agent])
-      assert.strictEqual(code, 1)
-      assert.include(stdout, "selected no")
+      assert.include(problem, "selected no")
       assert.deepStrictEqual(fs.readdirSync(folder), ["lib"])
     })
   )
 
-  it.live.each<readonly [what: string, agent: string, message: string]>([
-    ["nothing", "", "Missing value for flag --agent. Expected: a command, with every quote in it closed"],
-    ["an open quote", "codex 'acp", 'Invalid value for flag --agent: "codex \'acp". Expected: a command'],
+  it.live.each<readonly [what: string, agent: Command | Behaviour, message: string]>([
     [
       "no such command",
-      "/no/such/agent --acp",
+      { command: "/no/such/agent", args: ["--acp"] },
       'lib/: The subagent could not be run: Provider "agent" could not start a run: /no/such/agent can\'t be run: there is no such file'
     ],
-    ["no agent", "node -e 'process.exit(3)'", "The agent has ended with exit code 3 before it answered initialize"],
     [
-      "one that dies",
-      commandLine({
+      "no agent",
+      { command: process.execPath, args: ["-e", "process.exit(3)"] },
+      "The agent has ended with exit code 3"
+    ],
+    ["one that is killed", { turns: [[["kill"]]] }, "SIGKILL"],
+    ["one without a report", { turns: [[["say", "A"]], [["say", "B"]], [["say", "C"]]] }, "schema-missing"]
+  ])("says what is wrong with it: %s", ([, agent, message]) =>
+    Effect.gen(function* () {
+      const problems = yield* problemsOf(yield* temporaryFolder({ "lib/a.ts": "x" }), agent)
+      assert.strictEqual(problems.length, 1)
+      assert.include(problems[0], message)
+    })
+  )
+
+  it.live("fails with an agent that dies, keeps its last words, and leaves nothing running", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder(files)
+      const marks = yield* temporaryFolder()
+      const agent = commandLine({
+        folder: marks,
         turns: [
           [
-            ["say", "Well,"],
+            ["start", "child"],
             ["stderr", "out of tokens"],
             ["exit", 4]
           ]
         ]
-      }),
-      "out of tokens"
-    ],
-    [
-      "one without a report",
-      commandLine({ turns: [[["say", "A"]], [["say", "B"]], [["say", "C"]]] }),
-      "schema-missing: The child submitted no value"
-    ]
-  ])("says what is wrong with it, and fails: %s", ([, agent, message]) =>
-    Effect.gen(function* () {
-      const folder = yield* temporaryFolder({ "lib/a.ts": "x" })
+      })
       const { code, stderr, stdout } = yield* start([folder, "--agent", agent])
       assert.strictEqual(code, 1)
-      assert.include(stderr, message)
+      assert.include(
+        stderr,
+        "The report is not complete: 2 problems, the first of them: doc/: The subagent failed (error)."
+      )
+      assert.include(stderr, "out of tokens")
       assert.notInclude(stdout + stderr, "    at ")
+      assert.deepStrictEqual(agentsOf(marks), { count: 2, alive: 0 })
+    })
+  )
+
+  it.live("fails with a command that can't be read", () =>
+    Effect.gen(function* () {
+      const { code, stderr } = yield* start([yield* temporaryFolder(files), "--agent", "codex 'acp"])
+      assert.strictEqual(code, 1)
+      assert.include(
+        stderr,
+        'Invalid value for flag --agent: "codex \'acp". Expected: a command, with every quote in it closed'
+      )
     })
   )
 
