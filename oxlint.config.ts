@@ -39,6 +39,8 @@ export const modules: ReadonlyArray<ReadonlyArray<string>> = [
     "internal/abortSignal",
     "internal/meter",
     "internal/place",
+    "internal/places",
+    "internal/pools",
     "internal/promised",
     "internal/promisedProvider",
     "internal/updateLog",
