@@ -1,6 +1,14 @@
 /** A child that goes on in another process of its agent: what is kept of it, and what is made of that (16). */
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, Approvals, Content, type ResumeToken, SubagentError, Subagents } from "effect-subagent"
+import {
+  Agent,
+  Approvals,
+  Content,
+  type ResumeToken,
+  SubagentError,
+  type SubagentRequest,
+  Subagents
+} from "effect-subagent"
 import type { AcpProvider } from "effect-subagent/providers"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -42,7 +50,7 @@ const kept = (behaviour: Behaviour, fields: Fields = {}, options: Options = {}) 
 const goOn = (
   { parent, token }: { readonly parent: Agent.Agent; readonly token: Token },
   steps: ReadonlyArray<Step>,
-  fields: Omit<Subagents.SubagentResumeRequest, "parent"> = {}
+  fields: Omit<SubagentRequest.SubagentResumeRequest, "parent"> = {}
 ) =>
   Effect.flatMap(Subagents.Subagents, (subagents) => subagents.resume(token, script(...steps), { parent, ...fields }))
 
