@@ -68,6 +68,19 @@ export class Watch {
   private readonly silence: Stopwatch | undefined
   private changed = Deferred.makeUnsafe<void>()
 
+  /** Watches, until a clock has run out. */
+  readonly watching: Effect.Effect<void> = Effect.suspend(() => {
+    const now = this.now()
+    const running = [this.work, this.silence].filter((clock) => clock?.isRunning === true) as Array<Stopwatch>
+    const over = running.find((clock) => clock.elapsed(now) >= clock.limit)
+    if (over !== undefined) return Effect.sync(() => this.watched.stop(this.failureOf(over)))
+    const changed = Deferred.await(this.changed)
+    // whole milliseconds: a sleep for a rounding error's worth of time ends before time has moved
+    const left = Math.ceil(Math.min(...running.map((clock) => clock.limit - clock.elapsed(now))))
+    const waiting = running.length === 0 ? changed : Effect.raceFirst(Effect.sleep(Duration.millis(left)), changed)
+    return Effect.flatMap(waiting, () => this.watching)
+  })
+
   constructor(watched: Watched) {
     const { idleTimeout, timeout } = watched.bounds
     this.watched = watched
@@ -96,20 +109,6 @@ export class Watch {
     const { changed } = this
     this.changed = Deferred.makeUnsafe()
     Deferred.doneUnsafe(changed, Exit.void)
-  }
-
-  /** Watches, until a clock has run out. */
-  get watching(): Effect.Effect<void> {
-    return Effect.suspend(() => {
-      const now = this.now()
-      const running = [this.work, this.silence].filter((clock) => clock?.isRunning === true) as Array<Stopwatch>
-      const over = running.find((clock) => clock.elapsed(now) >= clock.limit)
-      if (over !== undefined) return Effect.sync(() => this.watched.stop(this.failureOf(over)))
-      const changed = Deferred.await(this.changed)
-      const left = Math.min(...running.map((clock) => clock.limit - clock.elapsed(now)))
-      const waiting = running.length === 0 ? changed : Effect.raceFirst(Effect.sleep(Duration.millis(left)), changed)
-      return Effect.flatMap(waiting, () => this.watching)
-    })
   }
 
   private now(): number {
