@@ -1,10 +1,16 @@
 /** The benchmark itself: everybody does the work that is measured, and the table says what was measured. No test is timed. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as fs from "node:fs"
+import * as path from "node:path"
+import { growths } from "./growth/all.ts"
+import type { Growth } from "./growth/Growth.ts"
 import type { Scale } from "./measures.ts"
 import { open } from "./open.ts"
+import { draw, type Plot, tableOfPlot, ticks } from "./plot.ts"
 import { figuresOf, isWeighed, type Measured, measureOf, type Row, rows } from "./rows.ts"
-import { medians, resultOf, tableOf, together } from "./table.ts"
+import { medians, resultOf, shortTableOf, tableOf, together } from "./table.ts"
+import { between } from "./write.ts"
 
 const tiny: Scale = {
   warm: 0,
@@ -100,4 +106,59 @@ describe("the benchmark", () => {
       "| b | 5,250 ms | 5: 5.0 ms | 1050.00 × |  | ≤ 1 × | not yet |"
     )
   })
+
+  it("shows the README the rows that are meant for it", () => {
+    const results = rows.map((row) => ({ row, ours: 10, floor: 5, ratio: 2 }))
+    const shown = shortTableOf(results).split("\n").slice(2)
+    assert.strictEqual(shown.length, rows.filter(({ isInReadme }) => isInReadme).length)
+    assert.strictEqual(shown[0], "| a child, no model layer | 10 µs | 2.00 × lifecycle |")
+  })
+
+  it("writes between its marks, and nowhere else", () => {
+    const text = "a\n<!-- bench x -->\nold\n<!-- /bench x -->\nb <!-- bench y --><!-- /bench y -->"
+    const written = "a\n<!-- bench x -->\nnew\n<!-- /bench x -->\nb <!-- bench y --><!-- /bench y -->"
+    assert.strictEqual(between(text, "x", "new"), written)
+    assert.strictEqual(between(written, "x", "new"), written)
+    assert.throws(() => between(text, "z", "new"), /there is no <!-- bench z -->/)
+  })
+
+  it("has marks for every plot and both tables in the docs", () => {
+    const read = (file: string) => fs.readFileSync(path.join(import.meta.dirname, "../..", file), "utf8")
+    const page = read("docs/performance.md")
+    for (const name of Object.keys(growths)) assert.include(between(page, name, "here"), "\nhere\n", name)
+    assert.include(between(page, "table", "here"), "\nhere\n")
+    assert.include(between(read("README.md"), "table", "here"), "\nhere\n")
+  })
+
+  it("draws curves between round numbers", () => {
+    assert.deepStrictEqual(ticks(3, 180), [2, 5, 10, 20, 50, 100, 200])
+    assert.deepStrictEqual(ticks(10, 10), [10])
+    assert.deepStrictEqual(ticks(0.15, 1), [0.1, 0.2, 0.5, 1])
+    const plot: Plot = {
+      title: "Cost & <size>",
+      of: "children",
+      unit: "µs",
+      sizes: [1, 100],
+      curves: { ours: [10, 1000], floor: [10, 20] }
+    }
+    const svg = draw(plot)
+    assert.include(svg, "<title>Cost &amp; &lt;size&gt;</title>")
+    // from the least to the most of both axes: the lower left corner and the upper right one
+    assert.include(svg, '<polyline points="64.0,268.0 460.0,44.0"')
+    assert.strictEqual(svg.match(/<circle /g)?.length, 4)
+    assert.strictEqual(
+      tableOfPlot(plot),
+      "| children | 1 | 100 |\n|---|---:|---:|\n| ours, µs | 10 | 1000 |\n| floor, µs | 10 | 20 |"
+    )
+  })
+
+  for (const [name, growth] of Object.entries<Growth>(growths)) {
+    it(`measures how a cost grows: ${name}`, async () => {
+      const [size = 0] = growth.sizes
+      for (const at of Object.values(growth.lines)) {
+        const costs = [size, growth.sizes[1]!].map((each) => Effect.runPromise(Effect.scoped(at(each, tiny))))
+        for (const cost of await Promise.all(costs)) assert.isTrue(Number.isFinite(cost), String(cost))
+      }
+    })
+  }
 })

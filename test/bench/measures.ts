@@ -80,23 +80,27 @@ const expected = {
 }
 type ScenarioName = keyof typeof expected
 
-/** Runs a scenario so many times, one after another or all at once, and checks what came of it. */
-const runMany = async (
+/** Runs a scenario so many times, some at once, and checks what came of it. */
+export const runMany = async (
   name: ScenarioName,
   scenario: Scenario,
   gate: Gate,
   count: number,
-  how: "in sequence" | "at once"
+  atOnce = 1
 ): Promise<{ readonly cpu: number; readonly wall: number }> => {
   const prompts = nextPrompts(count)
   const answers: Array<string> = []
   const before = gate.calls
-  const all =
-    how === "at once"
-      ? Effect.map(Effect.forEach(prompts, scenario, { concurrency: "unbounded" }), (all) => answers.push(...all))
-      : Effect.gen(function* () {
-          for (const prompt of prompts) answers.push(yield* scenario(prompt))
-        })
+  const all = Effect.gen(function* () {
+    if (atOnce === 1) {
+      for (const prompt of prompts) answers.push(yield* scenario(prompt))
+      return
+    }
+    for (let i = 0; i < count; i += atOnce) {
+      const wave = prompts.slice(i, i + atOnce)
+      answers.push(...(yield* Effect.forEach(wave, scenario, { concurrency: "unbounded" })))
+    }
+  })
   const time = await timed(() => Effect.runPromise(all))
   const { answer, calls } = expected[name]
   prompts.forEach((prompt, i) =>
@@ -119,13 +123,25 @@ const warmUp = async (run: (count: number) => Promise<{ readonly cpu: number }>,
   return each
 }
 
+/** What one batch costs, warm, in milliseconds of CPU time. */
+export const costOf = async (batch: () => Promise<{ readonly cpu: number }>, scale: Scale): Promise<number> => {
+  const repeat = async (count: number) => {
+    let cpu = 0
+    for (let i = 0; i < count; i++) cpu += (await batch()).cpu
+    return { cpu }
+  }
+  const each = await warmUp(repeat, scale)
+  const count = Math.max(1, Math.min(100_000, Math.round(scale.window / each)))
+  return (await repeat(count)).cpu / count
+}
+
 /** One run after another: what each costs. */
 const sequence: Make = (contestant, gate, scale) => {
   const scenarios = (["child", "delegation"] as const).flatMap((name) => {
     const scenario = contestant[name]
     return scenario === undefined
       ? []
-      : [{ name, count: 1, run: (count: number) => runMany(name, scenario, gate, count, "in sequence") }]
+      : [{ name, count: 1, run: (count: number) => runMany(name, scenario, gate, count) }]
   })
   return {
     prepare: async () => {
@@ -144,7 +160,7 @@ const sequence: Make = (contestant, gate, scale) => {
 
 /** All at once. */
 const burst: Make = (contestant, gate, scale) => {
-  const run = () => runMany("child", contestant.child!, gate, scale.burst, "at once")
+  const run = () => runMany("child", contestant.child!, gate, scale.burst, scale.burst)
   return {
     prepare: async () => {
       for (let i = 0; i < 2; i++) await run()
@@ -155,7 +171,7 @@ const burst: Make = (contestant, gate, scale) => {
 
 /** All at once on a model that takes its time: how long it takes. */
 const fanOut: Make = (contestant, gate, scale) => {
-  const run = () => runMany("child", contestant.child!, gate, scale.fanOut, "at once")
+  const run = () => runMany("child", contestant.child!, gate, scale.fanOut, scale.fanOut)
   return {
     prepare: async () => {
       for (let i = 0; i < 3; i++) await run()
@@ -193,26 +209,29 @@ const untilWaiting = async (gate: Gate, count: number): Promise<void> => {
 
 /** Many children that wait for a model that never answers: what each holds, and what it costs to interrupt them all. */
 const suspended: Make = (contestant, gate, scale) => {
-  const round = async (count: number): Promise<Figures> => {
-    const prompts = nextPrompts(count)
-    const before = await heapUsed(scale)
-    const fibers = prompts.map((prompt) => Effect.runFork(contestant.child!(prompt)))
-    await untilWaiting(gate, count)
-    const held = (await heapUsed(scale)) - before
-    const { cpu } = await timed(() => Effect.runPromise(Fiber.interruptAll(fibers)))
-    const failed = fibers.filter((fiber) => Exit.isFailure(fiber.pollUnsafe()!)).length
-    check(failed === count, () => `only ${failed} of ${count} were interrupted`)
-    check(gate.waiting === 0, () => `${gate.waiting} model calls are still waiting`)
-    return { heap: held / count, cancel: (cpu * 1000) / count }
-  }
+  const round = (count: number) => suspend(contestant.child!, gate, count, scale)
   return {
     prepare: async () => {
-      await runMany("child", contestant.child!, gate, Math.min(200, scale.burst), "in sequence")
+      await runMany("child", contestant.child!, gate, Math.min(200, scale.burst))
       gate.pace = "never"
       await round(Math.min(200, scale.burst))
     },
     sample: () => round(scale.burst)
   }
+}
+
+/** Starts so many children on a model that never answers, and interrupts them. */
+export const suspend = async (child: Scenario, gate: Gate, count: number, scale: Scale) => {
+  const prompts = nextPrompts(count)
+  const before = await heapUsed(scale)
+  const fibers = prompts.map((prompt) => Effect.runFork(child(prompt)))
+  await untilWaiting(gate, count)
+  const held = (await heapUsed(scale)) - before
+  const { cpu } = await timed(() => Effect.runPromise(Fiber.interruptAll(fibers)))
+  const failed = fibers.filter((fiber) => Exit.isFailure(fiber.pollUnsafe()!)).length
+  check(failed === count, () => `only ${failed} of ${count} were interrupted`)
+  check(gate.waiting === 0, () => `${gate.waiting} model calls are still waiting`)
+  return { heap: held / count, cancel: (cpu * 1000) / count }
 }
 
 /** The same, stopped by a signal each, or by one signal for all. */

@@ -12,6 +12,7 @@ export const contestants = {
   lifecycle: async () => (await import("./contestants/lifecycle.ts")).makeLifecycle,
   lean: async () => (await import("./contestants/lean.ts")).makeLean,
   seam: async () => (await import("./contestants/seam.ts")).makeOurs,
+  scripted: async () => (await import("./contestants/scripted.ts")).makeScripted,
   agents: async () => (await import("./contestants/agents.ts")).makeAgents,
   acpRaw: async () => (await import("./contestants/acpRaw.ts")).makeAcpRaw,
   acpSdk: async () => (await import("./contestants/acpSdk.ts")).makeAcpSdk,

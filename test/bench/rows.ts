@@ -43,6 +43,7 @@ export interface Row {
   /** Figures to add, or one that is known. */
   readonly floor: ReadonlyArray<Figure> | number
   readonly floorName: string
+  readonly isInReadme?: true
   /** The most that the ratio may be. */
   readonly must?: number
   /** What it is to be next. */
@@ -53,6 +54,7 @@ export const rows: ReadonlyArray<Row> = [
   {
     name: "child",
     what: "a child, no model layer",
+    isInReadme: true,
     unit: "µs",
     ours: ["seam", "child"],
     floor: [["lifecycle", "child"]],
@@ -61,8 +63,17 @@ export const rows: ReadonlyArray<Row> = [
     next: 1.6
   },
   {
+    name: "child-scripted",
+    what: "a child of `ScriptedProvider`, which keeps what it saw",
+    unit: "µs",
+    ours: ["scripted", "child"],
+    floor: [["lifecycle", "child"]],
+    floorName: "lifecycle"
+  },
+  {
     name: "child-ai",
     what: "a child on `effect/ai`, spawned",
+    isInReadme: true,
     unit: "µs",
     ours: ["agents", "child"],
     floor: [
@@ -203,6 +214,7 @@ export const rows: ReadonlyArray<Row> = [
   {
     name: "acp-update",
     what: "ACP: an update of a turn of 1,000, decoded",
+    isInReadme: true,
     unit: "µs",
     ours: ["acp", "update"],
     floor: [["acpSdk", "update"]],

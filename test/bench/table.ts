@@ -70,3 +70,16 @@ export const tableOf = (results: ReadonlyArray<Result>): string =>
       return `| ${cells.join(" | ")} |`
     })
   ].join("\n")
+
+/** The rows that say most, with the ratio alone. */
+export const shortTableOf = (results: ReadonlyArray<Result>): string =>
+  [
+    "| what | ours | beside ([all of it](docs/performance.md)) |",
+    "|---|---:|---|",
+    ...results
+      .filter(({ row }) => row.isInReadme === true)
+      .map(
+        ({ ours, ratio, row }) =>
+          `| ${row.what} | ${number(ours)} ${row.unit} | ${ratio.toFixed(2)} × ${row.floorName} |`
+      )
+  ].join("\n")

@@ -26,7 +26,7 @@ const say = (placed: Placed, text: string): void =>
   placed.emit({ _tag: "Content", messageId: "message", block: { type: "text", text } })
 
 /** Its child calls the model once and says the answer. */
-const answering = (gate: Gate) =>
+export const answering = (gate: Gate) =>
   provider("answering", (placed, prompt) =>
     Effect.map(gate.pass, () => {
       say(placed, childAnswer(prompt))
