@@ -47,7 +47,16 @@ export const modules: ReadonlyArray<ReadonlyArray<string>> = [
     "internal/verdict",
     "internal/watch"
   ],
-  ["Subagents", "internal/activate", "internal/runs", "internal/startRun"]
+  [
+    "Subagents",
+    "internal/activate",
+    "internal/entering",
+    "internal/keeper",
+    "internal/limiter",
+    "internal/runs",
+    "internal/startRun",
+    "internal/waiting"
+  ]
 ]
 
 /** Floors 3 to 5 are folders. */

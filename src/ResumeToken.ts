@@ -11,8 +11,9 @@
 import * as Schema from "effect/Schema"
 import type { AgentId, ChildHeader, SessionId } from "./Agent.ts"
 import { NonBlank } from "./internal/nonBlank.ts"
+import { BoundsOf } from "./internal/readLimits.ts"
 import { Depth, Filter } from "./internal/readRequest.ts"
-import type { ToolFilter } from "./SubagentRequest.ts"
+import type { Bounds, ToolFilter } from "./SubagentRequest.ts"
 
 /**
  * One child, to go on with.
@@ -28,7 +29,11 @@ export interface ResumeToken {
   readonly id: AgentId
   readonly header: ChildHeader
   /** What held for the child. */
-  readonly policy: { readonly maxDepth: number; readonly toolFilters: ReadonlyArray<ToolFilter> }
+  readonly policy: {
+    readonly maxDepth: number
+    readonly toolFilters: ReadonlyArray<ToolFilter>
+    readonly limits?: Bounds
+  }
   /** What was asked for when it was started. */
   readonly agentOptions: { readonly [option: string]: Schema.Json }
   readonly label?: string
@@ -55,7 +60,7 @@ export const ResumeToken: Schema.Codec<ResumeToken> = Schema.Struct({
     parentSession: id<SessionId>(),
     delegationDepth: Depth
   }),
-  policy: Schema.Struct({ maxDepth: Depth, toolFilters: Schema.Array(Filter) }),
+  policy: Schema.Struct({ maxDepth: Depth, toolFilters: Schema.Array(Filter), limits: Schema.optionalKey(BoundsOf) }),
   agentOptions: Schema.Record(Schema.String, Schema.Json),
   label: Schema.optionalKey(NonBlank),
   payload: Schema.Json

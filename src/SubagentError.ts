@@ -101,17 +101,20 @@ export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("Invali
 }
 
 /**
- * The child would be deeper than something above it allows.
+ * The child would be deeper than something above it allows. `asked` is what the request, or the run that delegates, had
+ * asked for, where something tighter holds.
  *
  * @category errors
  * @since 0.1.0
  */
 export class DepthExceeded extends Schema.TaggedError<DepthExceeded>()("DepthExceeded", {
   depth: Schema.Finite,
-  maxDepth: Schema.Finite
+  maxDepth: Schema.Finite,
+  asked: Schema.optionalKey(Schema.Finite)
 }) {
   override get message(): string {
-    return `Delegation depth ${this.depth} exceeds the limit of ${this.maxDepth}`
+    const asked = this.asked === undefined ? "" : `; ${this.asked} asked for`
+    return `Delegation depth ${this.depth} exceeds the limit of ${this.maxDepth}${asked}`
   }
 }
 

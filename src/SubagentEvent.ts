@@ -44,7 +44,10 @@ export interface EndEvent {
   readonly stopReason: SubagentStopReason
   readonly cause?: AbortCause
   readonly failure?: SubagentFailure
+  /** What the run has used itself. */
   readonly usage?: SubagentUsage
+  /** What the run and everything below it have used. */
+  readonly treeUsage?: SubagentUsage
 }
 
 /**

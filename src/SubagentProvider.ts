@@ -17,7 +17,7 @@ import type { Capabilities } from "./Capabilities.ts"
 import type { ContentBlock } from "./Content.ts"
 import { promisedProvider } from "./internal/promisedProvider.ts"
 import type { RequestIssue, SubagentError } from "./SubagentError.ts"
-import type { CheckedRequest, SchemaSpec, ToolFilter } from "./SubagentRequest.ts"
+import type { Bounds, CheckedRequest, SchemaSpec, ToolFilter } from "./SubagentRequest.ts"
 import type { SubagentFailure, SubagentStopReason, SubagentUsage } from "./SubagentResult.ts"
 import type { UnstampedUpdate } from "./SubagentUpdate.ts"
 
@@ -53,6 +53,8 @@ export interface Policy {
   readonly maxDepth: number
   /** The filters in force, the outermost first. A tool is usable if every one of them lets it through. */
   readonly toolFilters: ReadonlyArray<ToolFilter>
+  /** The limits of each run. The seam sees to them. */
+  readonly limits?: Bounds
 }
 
 /**

@@ -79,12 +79,13 @@ export interface SubagentStartRequest<S extends SchemaSpec = SchemaSpec> extends
 }
 
 /**
- * What a caller says who resumes a child with a token, beside what the token and the prompt say.
+ * What a caller says who resumes a child with a token, beside what the token and the prompt say. The limits can only
+ * tighten what the token says.
  *
  * @category models
  * @since 0.1.0
  */
-export interface SubagentResumeRequest<S extends SchemaSpec = SchemaSpec> {
+export interface SubagentResumeRequest<S extends SchemaSpec = SchemaSpec> extends RunLimits {
   /** The agent that delegated, as its session's id shows, wherever it is now. */
   readonly parent: Agent
   /** Aborting it stops the run, or the start. */

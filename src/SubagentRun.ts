@@ -12,6 +12,7 @@ import type { AgentId, ChildHeader, RunId } from "./Agent.ts"
 import type { ContentBlock } from "./Content.ts"
 import type { ResumeToken } from "./ResumeToken.ts"
 import type { SubagentError } from "./SubagentError.ts"
+import type { Lineage } from "./SubagentProvider.ts"
 import type { SubagentResult, SubagentUsage } from "./SubagentResult.ts"
 import type { MessageReceipt, SubagentUpdate } from "./SubagentUpdate.ts"
 
@@ -76,10 +77,15 @@ export interface LiveRun {
   readonly runId: RunId
   readonly provider: string
   readonly label?: string
+  /** Where it stands: its parent, its root, its depth. */
+  readonly lineage: Lineage
   readonly header: ChildHeader
   readonly state: "running" | "settled" | "releasing"
   /** When it was accepted: milliseconds since the epoch. */
   readonly since: number
+  /** What it has used itself by now. */
   readonly usage?: SubagentUsage
+  /** What it and everything below it have used by now. */
+  readonly treeUsage?: SubagentUsage
   readonly cancel: (reason?: string) => Effect.Effect<void>
 }

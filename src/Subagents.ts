@@ -20,18 +20,23 @@ import * as Result from "effect/Result"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { AgentId, RunId } from "./Agent.ts"
+import { Current } from "./Budget.ts"
 import type { Capabilities } from "./Capabilities.ts"
 import type { ContentBlock } from "./Content.ts"
+import type { Registry } from "./internal/activate.ts"
 import { checkOptions } from "./internal/checkOptions.ts"
 import { checkProvider } from "./internal/checkProvider.ts"
 import { describeCause, describeUnknown } from "./internal/describe.ts"
 import { effectOf } from "./internal/effectOf.ts"
 import * as FanOut from "./internal/fanOut.ts"
+import * as Limiter from "./internal/limiter.ts"
 import { place } from "./internal/place.ts"
 import { readRequest } from "./internal/readRequest.ts"
 import { readResume, readToken } from "./internal/readResume.ts"
 import * as Runs from "./internal/runs.ts"
 import { startRun } from "./internal/startRun.ts"
+import type { AllWaiting } from "./internal/waiting.ts"
+import { Limits } from "./Limits.ts"
 import type { ResumeToken } from "./ResumeToken.ts"
 import type { SubagentErrorReason } from "./SubagentError.ts"
 import {
@@ -98,6 +103,11 @@ export class Subagents extends Context.Service<
     readonly on: <R>(
       listener: (event: SubagentEvent) => Effect.Effect<unknown, unknown, R>
     ) => Effect.Effect<void, never, R | Scope.Scope>
+    /**
+     * Cancels the live run of this id, its own or its agent's, as `run.cancel` does. Says whether there is one, settled or
+     * not. Idempotent.
+     */
+    readonly cancel: (id: string, reason?: string) => Effect.Effect<boolean>
     /** The accepted runs that have not been released. */
     readonly live: Effect.Effect<ReadonlyArray<LiveRun>>
   }
@@ -110,12 +120,6 @@ export class Subagents extends Context.Service<
  * @since 0.1.0
  */
 export interface SubagentsOptions {
-  /**
-   * The greatest depth a child may have. 0 forbids delegation.
-   *
-   * @default 3
-   */
-  readonly maxDepth: number
   /**
    * How long a release waits for a child to be quiet. Then it returns, and `subagent/release-problem` says what lives.
    *
@@ -144,7 +148,7 @@ export interface SubagentsOptions {
  */
 export const Options: Context.Reference<SubagentsOptions> = Context.Reference<SubagentsOptions>(
   "effect-subagent/Subagents/Options",
-  { defaultValue: () => ({ maxDepth: 3, releaseTimeout: "10 seconds", updateCapacity: 1024, eventCapacity: 1024 }) }
+  { defaultValue: () => ({ releaseTimeout: "10 seconds", updateCapacity: 1024, eventCapacity: 1024 }) }
 )
 
 /**
@@ -155,6 +159,7 @@ export const Options: Context.Reference<SubagentsOptions> = Context.Reference<Su
  */
 export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Effect.gen(function* () {
   const options = yield* Options
+  const limiter = Limiter.make(yield* Limits)
   // capabilities are read once: a provider does not change while it is registered
   const providers = new Map<string, Pick<SubagentProvider, "capabilities"> & { readonly provider: SubagentProvider }>()
   const events = FanOut.make<SubagentEvent>(options.eventCapacity)
@@ -162,14 +167,21 @@ export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Eff
   const runs = Runs.make({ releaseTimeout: options.releaseTimeout, announce })
   /** The children that are being resumed with a token and have no run yet. */
   const resuming = new Map<AgentId, RunId>()
-  const starts = new Map<() => void, Deferred.Deferred<void>>()
+  const waiting: AllWaiting = new Map()
   let isClosed = false
+  const registry: Registry = {
+    runs,
+    limiter,
+    waiting,
+    updateCapacity: options.updateCapacity,
+    isClosed: () => isClosed
+  }
 
   yield* Effect.addFinalizer((exit) =>
     Effect.suspend(() => {
       isClosed = true
-      const over = Array.from(starts.values(), (over) => Deferred.await(over))
-      for (const callOff of starts.keys()) callOff()
+      const over = Array.from(waiting.values(), (over) => Deferred.await(over))
+      for (const callOff of waiting.keys()) callOff()
       const released = Array.from(runs.all(), (run) => runs.release(run, { _tag: "Release" }, exit))
       return Effect.all([...over, ...released], { concurrency: "unbounded", discard: true })
     }).pipe(Effect.andThen(Effect.sync(() => events.end())))
@@ -243,11 +255,17 @@ export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Eff
         capabilities,
         read: read.success,
         parent: owner,
-        maxDepth: options.maxDepth,
+        maxDepth: limiter.maxDepth,
+        limits: limiter.bounds,
         random: fiber.getRef(Random.Random),
         ...(token && { token })
       })
       if (Result.isFailure(placed)) return refuse(placed.failure)
+      const { asked, lineage, policy } = placed.success
+      const budget = fiber.getRef(Current)
+      const holds = owner?.keeper?.admission
+      const admitted = limiter.admit({ provider: name, capabilities, lineage, policy, owner: holds, asked, budget })
+      if (Result.isFailure(admitted)) return refuse(admitted.failure)
       const starting = startRun({
         name,
         provider,
@@ -256,13 +274,12 @@ export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Eff
         read: read.success,
         place: placed.success,
         owner,
-        runs,
-        now: timeOf(fiber.getRef(Clock.Clock)),
-        updateCapacity: options.updateCapacity,
-        isClosed: () => isClosed,
-        starts
+        admission: admitted.success,
+        budget,
+        clock: fiber.getRef(Clock.Clock),
+        registry
       })
-      return token === undefined ? starting : alone(token, placed.success.lineage.runId, starting)
+      return token === undefined ? starting : alone(token, lineage.runId, starting)
     })
 
   /** Goes on with a child in one place only, from the moment at which it is asked for. */
@@ -313,6 +330,12 @@ export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Eff
           Effect.asVoid
         )
       ),
+    cancel: (id, reason) =>
+      Effect.sync(() => {
+        const run = runs.known(id)
+        if (run !== undefined) runs.abort(run, Runs.callerCause(reason))
+        return run !== undefined
+      }),
     live: Effect.sync(() =>
       Array.from(runs.all(), (run) =>
         Runs.liveRun(run, (reason) => Effect.sync(() => runs.abort(run, Runs.callerCause(reason))))
@@ -320,9 +343,6 @@ export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Eff
     )
   })
 })
-
-/** What tells the time, and keeps nothing else of a start that is over. */
-const timeOf = (clock: Clock.Clock) => (): number => clock.currentTimeMillisUnsafe()
 
 /**
  * The service, as a layer. It needs nothing, and releasing it releases every run.

@@ -522,25 +522,30 @@ describe("the live table", () => {
           yield* TestClock.adjust(500)
           const second = yield* seam.start("p", request)
           const live = yield* seam.live
+          const lineage = { parentId: "root", rootId: "root", depth: 1 }
           assert.deepStrictEqual(live.map(({ cancel: _cancel, ...rest }) => rest) as unknown, [
             {
               id: first.id,
               runId: first.runId,
               provider: "p",
               label: "first",
+              lineage: { ...lineage, id: first.id, runId: first.runId, label: "first" },
               header: first.header,
               state: "running",
               since: 1000,
-              usage: { total: 3 }
+              usage: { total: 3 },
+              treeUsage: { total: 3 }
             },
             {
               id: second.id,
               runId: second.runId,
               provider: "p",
+              lineage: { ...lineage, id: second.id, runId: second.runId },
               header: second.header,
               state: "running",
               since: 1500,
-              usage: { total: 3 }
+              usage: { total: 3 },
+              treeUsage: { total: 3 }
             }
           ])
           yield* live[0]!.cancel("over the budget")
@@ -692,30 +697,29 @@ describe("the options", () => {
     Effect.gen(function* () {
       const defaults = yield* Subagents.Options
       assert.deepStrictEqual(defaults, {
-        maxDepth: 3,
         releaseTimeout: "10 seconds",
         updateCapacity: 1024,
         eventCapacity: 1024
       })
       const both = Layer.provideMerge(
         Subagents.layerOptions({ eventCapacity: 5 }),
-        Subagents.layerOptions({ maxDepth: 1 })
+        Subagents.layerOptions({ updateCapacity: 1 })
       )
       assert.deepStrictEqual(yield* Effect.provide(Effect.service(Subagents.Options), both), {
         ...defaults,
         eventCapacity: 5,
-        maxDepth: 1
+        updateCapacity: 1
       })
     })
   )
 
   it.effect("are refused if they make no sense", () =>
     Effect.gen(function* () {
-      const wrong = Subagents.layerOptions({ maxDepth: -1, releaseTimeout: Number.POSITIVE_INFINITY })
+      const wrong = Subagents.layerOptions({ updateCapacity: -1, releaseTimeout: Number.POSITIVE_INFINITY })
       const reason = reasonOf(yield* Effect.exit(Effect.scoped(Layer.build(wrong)))) as SubagentError.InvalidRequest
       assert.deepStrictEqual(reason.issues.map(String), [
-        "maxDepth: Expected a whole number from 0",
-        "releaseTimeout: Expected a finite duration"
+        "releaseTimeout: Expected a finite duration",
+        "updateCapacity: Expected a whole number from 1"
       ])
     })
   )

@@ -4,12 +4,14 @@
  *
  * @since 0.1.0
  */
+import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import { constVoid } from "effect/Function"
+import * as Option from "effect/Option"
 import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
@@ -17,6 +19,8 @@ import * as Scope from "effect/Scope"
 import type { RunId } from "../Agent.ts"
 import type { Approver } from "../Approvals.ts"
 import { Approvals } from "../Approvals.ts"
+import type { Budget } from "../Budget.ts"
+import { Current } from "../Budget.ts"
 import type { Capabilities } from "../Capabilities.ts"
 import type { ContentBlock } from "../Content.ts"
 import { ResumeToken } from "../ResumeToken.ts"
@@ -33,10 +37,14 @@ import {
 } from "../SubagentError.ts"
 import type { ChildOutcome, ChildSession, OutputSpec } from "../SubagentProvider.ts"
 import type { CheckedRequest } from "../SubagentRequest.ts"
+import type { SubagentFailure } from "../SubagentResult.ts"
 import type { SubagentRun } from "../SubagentRun.ts"
 import { describeUnknown } from "./describe.ts"
+import { enter } from "./entering.ts"
 import { frozen } from "./frozen.ts"
 import { makeId } from "./id.ts"
+import { isTimed, Keeper, standing } from "./keeper.ts"
+import type { Admission, Limiter } from "./limiter.ts"
 import type { Place } from "./place.ts"
 import { missingContent } from "./place.ts"
 import { readPrompt } from "./readRequest.ts"
@@ -44,6 +52,18 @@ import type { Run, Runs, Session } from "./runs.ts"
 import { callerCause } from "./runs.ts"
 import { UpdateLog } from "./updateLog.ts"
 import { errorOf, fault, judge } from "./verdict.ts"
+import type { AllWaiting } from "./waiting.ts"
+import { Waiting } from "./waiting.ts"
+
+/** What the runs of one registry share. */
+export interface Registry {
+  readonly runs: Runs
+  readonly limiter: Limiter
+  /** The starts and resumes under way. */
+  readonly waiting: AllWaiting
+  readonly updateCapacity: number
+  readonly isClosed: () => boolean
+}
 
 /** What the runs of a child share. */
 export interface Child {
@@ -59,10 +79,10 @@ export interface Child {
   readonly parent: Session | undefined
   readonly approver: Approver | undefined
   readonly output: OutputSpec | undefined
-  readonly runs: Runs
-  readonly now: () => number
-  readonly updateCapacity: number
-  readonly isClosed: () => boolean
+  /** What its first run was started with. */
+  readonly budget: Budget | undefined
+  readonly clock: Clock.Clock
+  readonly registry: Registry
   /** Where what the child reports goes. */
   readonly reportTo: (log: UpdateLog) => void
 }
@@ -79,6 +99,7 @@ interface Activation {
   /** Ends when the turn before this one has: a turn that was stopped may still be on its way out. */
   readonly quiet?: Effect.Effect<unknown> | undefined
   readonly turn: Effect.Effect<ChildOutcome, SubagentError>
+  readonly admission: Admission | undefined
 }
 
 /**
@@ -86,15 +107,17 @@ interface Activation {
  * waits, and it is not to be interrupted.
  */
 export const activate = (child: Child, activation: Activation): Effect.Effect<SubagentRun> => {
-  const { place, provider, runs, session } = child
-  const { approver, log, owner, scope } = activation
+  const { clock, place, provider, session } = child
+  const { limiter, runs } = child.registry
+  const { admission, approver, log, owner, scope } = activation
   const run: Run = {
     lineage: place.lineage.runId === activation.runId ? place.lineage : lineageOf(place, activation),
     policy: place.policy,
     header: place.header,
     provider,
     session,
-    since: child.now(),
+    asked: place.asked,
+    since: clock.currentTimeMillisUnsafe(),
     approver,
     log,
     owner,
@@ -102,11 +125,17 @@ export const activate = (child: Child, activation: Activation): Effect.Effect<Su
     done: Deferred.makeUnsafe(),
     children: new Set(),
     starts: new Set(),
+    keeper: undefined,
+    below: undefined,
     verdict: undefined,
     isAnnounced: false,
     turn: undefined,
     released: undefined,
     forgetSignal: activation.forgetSignal
+  }
+  if (admission !== undefined) {
+    const stop = (failure: SubagentFailure): void => runs.stop(run, failure)
+    run.keeper = log.keeper = new Keeper({ run, admission, clock, wrapUp: limiter.wrapUp, stop })
   }
   runs.accept(run)
   return begin(child, activation, run)
@@ -117,7 +146,8 @@ const begin = (
   { approver, callerScope, log, quiet, scope, turn }: Activation,
   run: Run
 ): Effect.Effect<SubagentRun> => {
-  const { output, provider, runs, session } = child
+  const { output, provider, session } = child
+  const { runs } = child.registry
   // a scope of its own inside the caller's, which leaves it when the run is disposed of early
   const handle = Scope.forkUnsafe(callerScope)
   const owning = Scope.addFinalizerExit(handle, (exit) =>
@@ -131,18 +161,23 @@ const begin = (
       child.reportTo(log)
       return turn
     }),
-    (outcome) => judge(provider, outcome, log.fold, output)
+    (outcome) => judge(provider, outcome, log.fold, output, run.keeper?.reached)
   )
   return Effect.andThen(
     owning,
     Effect.withFiber((fiber) => {
       if (run.verdict === undefined) {
         run.turn = fork(quiet === undefined ? work : Effect.andThen(quiet, work), fiber, {
-          approver: session.holder === run ? approver : askedBy(approver, run),
+          approver: askedBy(approver, run),
           scope
         })
         Fiber.runIn(run.turn, scope)
         run.turn.addObserver((exit) => runs.conclude(run, exit))
+        if (run.keeper?.watch !== undefined) {
+          const watching = fork(run.keeper.watch.watching, fiber, { approver, scope })
+          Fiber.runIn(watching, scope)
+          run.keeper.watchedBy(watching)
+        }
         // its first step may have ended the run before there was a fiber to interrupt
         if (run.verdict !== undefined) run.turn.interruptUnsafe()
       }
@@ -157,7 +192,7 @@ const handleOf = (
   quiet: Effect.Effect<unknown> | undefined,
   scope: Scope.Closeable
 ): SubagentRun => {
-  const { runs } = child
+  const { runs } = child.registry
   const { resumeTurn, sendMessage, token } = child.own
   return Object.freeze<SubagentRun>({
     id: run.lineage.id,
@@ -184,7 +219,7 @@ export const fork = <A, E>(
 ): Fiber.Fiber<A, E> =>
   Effect.runForkWith(Context.add(Context.add(parent.context, Approvals, approver), Scope.Scope, scope))(effect)
 
-const lineageOf = ({ lineage }: Place, { owner, runId }: Activation): Place["lineage"] =>
+const lineageOf = ({ lineage }: Place, { owner, runId }: Pick<Activation, "owner" | "runId">): Place["lineage"] =>
   Object.freeze({ ...lineage, runId, ...(owner && { parentRunId: owner.lineage.runId }) })
 
 /** A refusal. */
@@ -239,27 +274,52 @@ const resume = (
   resumeTurn: NonNullable<ChildSession["resumeTurn"]>,
   content: string | ReadonlyArray<ContentBlock>
 ): ReturnType<NonNullable<SubagentRun["resume"]>> =>
-  Effect.gen(function* () {
-    const callerScope = yield* Effect.scope
-    const given = yield* Approvals
-    const runId = `run_${makeId(yield* Random.Random)}` as RunId
-    // from here to the acceptance nobody comes between
-    const { parent, session } = child
-    const owner = parent?.current
-    const blocks = Result.flatMap(canGoOn(child, owner), () => readContent(child, content))
-    if (Result.isFailure(blocks)) return yield* refuse(blocks.failure)
-    return yield* activate(child, {
-      runId,
-      scope: Scope.forkUnsafe(session.scope),
-      log: new UpdateLog(runId, child.now, child.updateCapacity),
-      owner,
-      approver: given ?? owner?.approver ?? child.approver,
-      callerScope,
-      forgetSignal: constVoid,
-      quiet: session.work && Fiber.await(session.work.fiber),
-      turn: Effect.suspend(() => resumeTurn(blocks.success))
+  Effect.uninterruptibleMask((restore) =>
+    Effect.withFiber((fiber) => {
+      const callerScope = Context.getUnsafe(fiber.context, Scope.Scope)
+      const runId = `run_${makeId(fiber.getRef(Random.Random))}` as RunId
+      const { parent, registry, session } = child
+      const owner = parent?.current
+      const blocks = Result.flatMap(canGoOn(child, owner), () => readContent(child, content))
+      if (Result.isFailure(blocks)) return refuse(blocks.failure)
+      const admitted = registry.limiter.admit({
+        provider: child.provider,
+        capabilities: child.capabilities,
+        lineage: lineageOf(child.place, { owner, runId }),
+        policy: child.place.policy,
+        owner: owner?.keeper?.admission,
+        asked: child.place.asked,
+        budget: fiber.getRef(Current) ?? child.budget
+      })
+      if (Result.isFailure(admitted)) return refuse(admitted.failure)
+      // from here to the acceptance nobody comes between
+      const go = () =>
+        activate(child, {
+          runId,
+          scope: Scope.forkUnsafe(session.scope),
+          log: new UpdateLog(runId, child.clock, registry.updateCapacity),
+          owner,
+          approver: fiber.getRef(Approvals) ?? owner?.approver ?? child.approver,
+          callerScope,
+          forgetSignal: constVoid,
+          quiet: session.work && Fiber.await(session.work.fiber),
+          turn: Effect.suspend(() => resumeTurn(blocks.success)),
+          admission: admitted.success
+        })
+      return enter(
+        {
+          admission: admitted.success,
+          waiting: new Waiting(registry.waiting),
+          by: [owner?.starts, session.holder!.starts],
+          owner,
+          restore,
+          refusal: () => Option.getOrUndefined(Result.getFailure(canGoOn(child, owner))),
+          onRefused: constVoid
+        },
+        go
+      )
     })
-  }).pipe(Effect.uninterruptible)
+  )
 
 /** Whether a child can be resumed. */
 const canGoOn = (child: Child, owner: Run | undefined): Result.Result<void, SubagentErrorReason> => {
@@ -267,7 +327,7 @@ const canGoOn = (child: Child, owner: Run | undefined): Result.Result<void, Suba
   const { current } = child.session
   const gone = goneOf(child)
   if (gone !== undefined) return Result.fail(gone)
-  if (child.isClosed()) return Result.fail(new RegistryClosed())
+  if (child.registry.isClosed()) return Result.fail(new RegistryClosed())
   if (current!.verdict === undefined) return Result.fail(new ChildBusy({ id, runId: current!.lineage.runId }))
   return owner?.verdict === undefined
     ? Result.void
@@ -314,9 +374,24 @@ const tokenOf = (
     })
   })
 
-/** A provider asks as the run it was started for; whoever decides is to know which run of the child it is now. */
-const askedBy = (approver: Approver | undefined, { lineage }: Run): Approver | undefined =>
-  approver && {
-    decide: (request) => approver.decide(request.lineage?.id === lineage.id ? { ...request, lineage } : request),
+/**
+ * A provider asks as the run it was started for; whoever decides is to know which run of the child it is now. As long as
+ * it is asked, no clock runs for those who wait.
+ */
+const askedBy = (approver: Approver | undefined, run: Run): Approver | undefined => {
+  const { lineage, session } = run
+  const isClocked = isTimed(run)
+  if (approver === undefined || (session.holder === run && !isClocked)) return approver
+  const decide: Approver["decide"] = (request) =>
+    approver.decide(request.lineage?.id === lineage.id ? { ...request, lineage } : request)
+  return {
+    decide: isClocked ? (request) => standing(run, "all", promptly(decide(request))) : decide,
     timeout: approver.timeout
   }
+}
+
+/** Ends at once when it is interrupted, whether or not what it waits for does. */
+const promptly = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.flatMap(Effect.forkDetach(effect, { startImmediately: true }), (fiber) =>
+    Effect.onInterrupt(Fiber.join(fiber), () => Effect.sync(() => fiber.interruptUnsafe()))
+  )

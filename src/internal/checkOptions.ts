@@ -24,7 +24,6 @@ const issuesBy =
 export const checkOptions: (options: unknown) => ReadonlyArray<RequestIssue> = issuesBy(
   decode(
     Schema.Struct({
-      maxDepth: Schema.optionalKey(countFrom(0)),
       releaseTimeout: Schema.optionalKey(durationFrom(0)),
       updateCapacity: Schema.optionalKey(countFrom(1)),
       eventCapacity: Schema.optionalKey(countFrom(1))

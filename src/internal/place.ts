@@ -13,9 +13,10 @@ import type { ContentBlock } from "../Content.ts"
 import type { SubagentErrorReason } from "../SubagentError.ts"
 import { DepthExceeded, ForeignToken, InvalidRequest, ParentSettled, UnsupportedCapability } from "../SubagentError.ts"
 import type { Lineage, Policy } from "../SubagentProvider.ts"
-import type { ToolFilter } from "../SubagentRequest.ts"
+import type { Bounds, ToolFilter } from "../SubagentRequest.ts"
 import { makeId } from "./id.ts"
 import { issueAt } from "./issues.ts"
+import { tightest } from "./readLimits.ts"
 import type { ReadRequest } from "./readRequest.ts"
 import { frozenFilter } from "./readRequest.ts"
 import type { Verdict } from "./verdict.ts"
@@ -25,7 +26,13 @@ export interface KnownParent {
   readonly lineage: Lineage
   readonly policy: Policy
   readonly header: ChildHeader
+  readonly asked: Asked | undefined
   readonly verdict: Verdict | undefined
+}
+
+/** The limits that a request has asked for. What holds may be tighter. */
+export interface Asked extends Bounds {
+  readonly maxDepth?: number
 }
 
 /** Where a run stands. */
@@ -33,6 +40,7 @@ export interface Place {
   readonly lineage: Lineage
   readonly policy: Policy
   readonly header: ChildHeader
+  readonly asked: Asked | undefined
 }
 
 /** What the request asks for and the provider lacks, in the fixed order. */
@@ -69,7 +77,9 @@ export const place = (options: {
   readonly capabilities: Capabilities
   readonly read: ReadRequest
   readonly parent: KnownParent | undefined
+  /** The host's. */
   readonly maxDepth: number
+  readonly limits: Bounds | undefined
   readonly random: Random.Random
   /** Where the child stood before, if it is to go on. What held there holds as well. */
   readonly token?: ResumeToken
@@ -107,7 +117,13 @@ export const place = (options: {
     token?.policy.maxDepth ?? Number.POSITIVE_INFINITY,
     read.checked.maxDepth ?? Number.POSITIVE_INFINITY
   )
-  if (depth > maxDepth) return Result.fail(new DepthExceeded({ depth, maxDepth }))
+  const bounds = tightest(token?.policy.limits, read.limits)
+  const asked: Asked | undefined =
+    read.checked.maxDepth === undefined ? bounds : { ...bounds, maxDepth: read.checked.maxDepth }
+  if (depth > maxDepth) {
+    const beside = Math.max(asked?.maxDepth ?? 0, parent?.asked?.maxDepth ?? 0)
+    return Result.fail(new DepthExceeded({ depth, maxDepth, ...(beside > maxDepth && { asked: beside }) }))
+  }
   const inherited = filtersOf(parent?.policy.toolFilters ?? none, token?.policy.toolFilters ?? none)
   if (inherited.length > 0 && !capabilities.toolFilter) return unsupported(["toolFilter"])
 
@@ -115,6 +131,7 @@ export const place = (options: {
   // one draw names the agent, its session and its run: three would be a tenth of the cost of a start
   const name = makeId(random)
   const cwd = read.parent.header.cwd
+  const limits = tightest(parent === undefined ? options.limits : parent.policy.limits, bounds)
   return Result.succeed({
     lineage: Object.freeze({
       id: token?.id ?? (`agent_${name}` as AgentId),
@@ -127,8 +144,10 @@ export const place = (options: {
     }),
     policy: Object.freeze({
       maxDepth,
-      toolFilters: toolFilter === undefined ? inherited : Object.freeze([...inherited, toolFilter])
+      toolFilters: toolFilter === undefined ? inherited : Object.freeze([...inherited, toolFilter]),
+      ...(limits && { limits })
     }),
+    asked,
     header: Object.freeze({
       ...(token?.header ?? { id: `session_${name}` as SessionId, ...(cwd !== undefined && { cwd }) }),
       parentSession,

@@ -19,16 +19,9 @@
  * @since 0.1.0
  */
 import * as Result from "effect/Result"
+import type { MaxConcurrent } from "../Limits.ts"
 import type { CapScope, Turn } from "./pools.ts"
 import { Held, isClosed, isFull, Lane, lanesBelow, lent, obstacle, Place, Pool } from "./pools.ts"
-
-/** How many may have a place at a time: positive whole numbers, which the caller has checked. What is absent has no cap. */
-export interface Caps {
-  readonly overall?: number
-  readonly tree?: number
-  /** For each provider, or by name. */
-  readonly provider?: number | { readonly [name: string]: number }
-}
 
 /** A run, or the start of one, in the tree of those that have places or wait for them. */
 export interface Holder {
@@ -85,7 +78,7 @@ export interface Places {
 }
 
 /** Places under these caps, and a queue of at most `maxQueued`, of which 0 lets nobody wait. */
-export const make = (caps: Caps, maxQueued: number): Places => {
+export const make = (caps: MaxConcurrent, maxQueued: number): Places => {
   const pools = { provider: new Map<string, Pool>(), tree: new Map<string, Pool>(), overall: new Map<string, Pool>() }
   const turns = new Map<string, Turn>()
   let clock = 0

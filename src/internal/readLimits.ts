@@ -9,6 +9,8 @@ import type { RunLimits } from "../Limits.ts"
 import type { Bounds } from "../SubagentRequest.ts"
 import { countFrom, durationFrom } from "./figures.ts"
 
+const positive: Schema.Codec<number> = Schema.Finite.check(Schema.makeFilter((n) => n > 0 || "Expected more than 0"))
+
 /** The fields that a request, a tool's options and a host's limits have in common. */
 export const limitFields = {
   startTimeout: Schema.optional(durationFrom(1)),
@@ -18,6 +20,16 @@ export const limitFields = {
   maxTokens: Schema.optional(countFrom(1)),
   maxRuns: Schema.optional(countFrom(0))
 }
+
+/** Limits as figures, where they were kept. */
+export const BoundsOf: Schema.Codec<Bounds> = Schema.Struct({
+  startTimeout: Schema.optionalKey(positive),
+  timeout: Schema.optionalKey(positive),
+  idleTimeout: Schema.optionalKey(positive),
+  maxTurns: Schema.optionalKey(countFrom(1)),
+  maxTokens: Schema.optionalKey(countFrom(1)),
+  maxRuns: Schema.optionalKey(countFrom(0))
+})
 
 const durations = ["startTimeout", "timeout", "idleTimeout"] as const
 
@@ -44,7 +56,7 @@ export const boundsOf = (limits: RunLimits): Bounds | undefined => {
 
 /** Of two limits of a kind, the tighter one holds. */
 export const tightest = (above: Bounds | undefined, asked: Bounds | undefined): Bounds | undefined => {
-  if (above === undefined || asked === undefined) return asked ?? above
+  if (above === undefined || asked === undefined) return above ?? asked
   const bounds: { -readonly [K in keyof Bounds]: Bounds[K] } = { ...above }
   for (const name of [...durations, ...counts]) {
     const limit = asked[name]

@@ -10,11 +10,13 @@ import type { Agent, AgentOptions } from "../Agent.ts"
 import type { Capabilities } from "../Capabilities.ts"
 import { ContentBlock, isBlank, text } from "../Content.ts"
 import type { RequestIssue } from "../SubagentError.ts"
-import type { AbortSignalLike, CheckedRequest, SchemaSpec, ToolFilter } from "../SubagentRequest.ts"
+import type { AbortSignalLike, Bounds, CheckedRequest, SchemaSpec, ToolFilter } from "../SubagentRequest.ts"
+import { countFrom } from "./figures.ts"
 import { issueAt, issuesOf } from "./issues.ts"
 import { NonBlank } from "./nonBlank.ts"
 import type { AgentSnapshot } from "./readAgent.ts"
 import { readAgent } from "./readAgent.ts"
+import { boundsOf, limitFields } from "./readLimits.ts"
 
 /**
  * Everything the seam needs to know of a request that has passed.
@@ -24,12 +26,11 @@ export interface ReadRequest {
   readonly parent: AgentSnapshot
   readonly signal: AbortSignalLike | undefined
   readonly outputSchema: SchemaSpec | undefined
+  readonly limits: Bounds | undefined
 }
 
 /** How deep a child may be, or is. */
-export const Depth = Schema.Number.check(
-  Schema.makeFilter((n) => (Number.isSafeInteger(n) && n >= 0 && !Object.is(n, -0)) || "Expected a whole number from 0")
-)
+export const Depth = countFrom(0)
 
 const isSignal = (u: unknown): u is AbortSignalLike =>
   typeof u === "object" &&
@@ -68,7 +69,8 @@ const Fields = Schema.Struct({
   outputSchema: Schema.optional(OutputSchema),
   maxDepth: Schema.optional(Depth),
   toolFilter: Schema.optional(Filter),
-  label: Schema.optional(NonBlank)
+  label: Schema.optional(NonBlank),
+  ...limitFields
 })
 
 const OwnOptions = Schema.Struct({ model: Schema.optional(NonBlank), systemPrompt: Schema.optional(NonBlank) })
@@ -163,7 +165,8 @@ const inspect = (
     }),
     parent: parent.success,
     signal: fields.signal,
-    outputSchema: fields.outputSchema
+    outputSchema: fields.outputSchema,
+    limits: plain === undefined ? boundsOf(fields) : undefined
   })
 }
 

@@ -9,6 +9,7 @@ import type { Capabilities } from "../Capabilities.ts"
 import { ResumeToken } from "../ResumeToken.ts"
 import type { RequestIssue } from "../SubagentError.ts"
 import { issueAt, issuesOf } from "./issues.ts"
+import { limitFields } from "./readLimits.ts"
 import type { ReadRequest } from "./readRequest.ts"
 import { readRequest } from "./readRequest.ts"
 
@@ -21,7 +22,7 @@ export const readToken = (token: unknown): Result.Result<ResumeToken, ReadonlyAr
     () => Result.fail([issueAt(["token"], "Could not be read")])
   )
 
-const keys = new Set(["parent", "signal", "outputSchema"])
+const keys = new Set(["parent", "signal", "outputSchema", ...Object.keys(limitFields)])
 
 /** A request to go on: a start's, with what the token says filled in. */
 export const readResume = (

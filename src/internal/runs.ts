@@ -18,13 +18,15 @@ import * as Scope from "effect/Scope"
 import type { Approver } from "../Approvals.ts"
 import type { SubagentError } from "../SubagentError.ts"
 import type { SubagentEvent } from "../SubagentEvent.ts"
-import type { AbortCause, SubagentResult } from "../SubagentResult.ts"
+import type { AbortCause, SubagentFailure, SubagentResult, SubagentUsage } from "../SubagentResult.ts"
 import type { LiveRun } from "../SubagentRun.ts"
 import { describeCause, describeUnknown } from "./describe.ts"
+import type { Keeper } from "./keeper.ts"
+import type { OutputFold } from "./outputFold.ts"
 import type { KnownParent, Place } from "./place.ts"
 import type { UpdateLog } from "./updateLog.ts"
 import type { Verdict } from "./verdict.ts"
-import { aborted, endOf, errorOf, fault } from "./verdict.ts"
+import { aborted, endOf, errorOf, fault, stopped, sumOf, withTree } from "./verdict.ts"
 
 /** What the announcements of one run share. */
 const announced = ({ lineage, provider }: { readonly lineage: Place["lineage"]; readonly provider: string }) => ({
@@ -64,8 +66,12 @@ export interface Run extends KnownParent {
   readonly done: Deferred.Deferred<SubagentResult, SubagentError>
   /** Those it owns that have not been released. */
   readonly children: Set<Run>
-  /** Calls off the starts on its behalf that are under way. */
+  /** Calls off the starts on its behalf that are under way, and the resumes of its child. */
   readonly starts: Set<() => void>
+  /** Holds it to its limits, if it has any. */
+  keeper: Keeper | undefined
+  /** What those below it have used that have settled. */
+  below: SubagentUsage | undefined
   /** The terminal cell. */
   verdict: Verdict | undefined
   isAnnounced: boolean
@@ -79,11 +85,15 @@ export interface Runs {
   readonly all: () => Iterable<Run>
   /** The live run of an agent, by the agent's id or its session's. */
   readonly of: (agentId: string, sessionId: string) => Run | undefined
+  /** The run of an id of its own, or the last one of an agent's. */
+  readonly known: (id: string) => Run | undefined
   readonly accept: (run: Run) => void
   /** Settles a run with the end of its own turn, unless it has settled already. */
   readonly conclude: (run: Run, exit: Exit.Exit<SubagentResult, SubagentError>) => void
   /** Settles a run and all it owns as aborted, as far as they have not settled, and interrupts their turns. */
   readonly abort: (run: Run, cause: AbortCause) => void
+  /** Settles a run as failed, unless it has settled already, and all it owns as aborted. */
+  readonly stop: (run: Run, failure: SubagentFailure) => void
   /** Stops what is left of a run and returns when it is quiet, or after the timeout. Idempotent, never fails. */
   readonly release: (run: Run, cause: AbortCause, exit: Exit.Exit<unknown, unknown>) => Effect.Effect<void>
   /** Waits for a clean-up, no longer than the timeout; what went wrong is announced and logged. */
@@ -100,11 +110,13 @@ export const make = (options: {
   readonly announce: (event: SubagentEvent) => void
 }): Runs => {
   const runs = new Set<Run>()
+  const ids = new Map<string, Run>()
   const agents = new Map<string, Run>()
   const sessions = new Map<string, Run>()
 
   const accept = (run: Run): void => {
     runs.add(run)
+    ids.set(run.lineage.runId, run)
     agents.set(run.lineage.id, run)
     sessions.set(run.header.id, run)
     run.owner?.children.add(run)
@@ -116,6 +128,7 @@ export const make = (options: {
 
   const forget = (run: Run): void => {
     runs.delete(run)
+    if (ids.get(run.lineage.runId) === run) ids.delete(run.lineage.runId)
     run.owner?.children.delete(run)
     run.session.resumed?.delete(run)
   }
@@ -128,9 +141,14 @@ export const make = (options: {
   }
 
   const fix = (run: Run, verdict: Verdict): void => {
-    run.verdict = verdict
+    run.verdict = withTree(verdict, run.below)
     run.forgetSignal()
     run.log.end()
+    const usage = usageOf(run)
+    if (usage !== undefined) {
+      for (let above = run.owner; above !== undefined; above = above.owner) above.below = sumOf(above.below, usage)
+    }
+    run.keeper?.settle(usage)
   }
 
   /** An end is announced after the ends of what the run owns, which may still be at work when its own turn is over. */
@@ -138,7 +156,7 @@ export const make = (options: {
     if (run.verdict === undefined || run.isAnnounced) return
     for (const child of run.children) if (!child.isAnnounced) return
     run.isAnnounced = true
-    options.announce({ type: "subagent/end", ...announced(run), ...endOf(run.verdict) })
+    options.announce({ type: "subagent/end", ...announced(run), ...endOf(run.verdict), ...usagesOf(run) })
     if (run.owner !== undefined) announceEnd(run.owner)
   }
 
@@ -147,25 +165,33 @@ export const make = (options: {
     const verdict = Exit.isSuccess(exit) ? exit : Exit.fail(turnError(run.provider, exit.cause))
     fix(run, verdict)
     announceEnd(run)
-    Deferred.doneUnsafe(run.done, verdict)
+    Deferred.doneUnsafe(run.done, run.verdict!)
     for (const callOff of run.starts) callOff()
   }
 
   const abort: Runs["abort"] = (run, cause) => {
-    if (run.verdict !== undefined && run.children.size === 0) return
+    if (run.verdict === undefined || run.children.size > 0) halt(run, (fold) => aborted(fold, cause))
+  }
+
+  const stop: Runs["stop"] = (run, failure) => {
+    if (run.verdict === undefined) halt(run, (fold) => stopped(fold, failure))
+  }
+
+  const halt = (top: Run, verdictOf: (fold: OutputFold) => SubagentResult): void => {
     // Every verdict is fixed before anyone is woken: a parent that hears of its child's end must not go on from there.
-    const stopped: Array<Run> = []
-    const visit = (each: Run, why: AbortCause): void => {
-      for (const child of each.children) visit(child, { _tag: "Parent", runId: each.lineage.runId })
-      if (each.verdict !== undefined) return
-      fix(each, Exit.succeed(aborted(each.log.fold, why)))
-      stopped.push(each)
+    const halted: Array<Run> = []
+    const visit = (run: Run, verdictOf: (fold: OutputFold) => SubagentResult): void => {
+      const cause: AbortCause = { _tag: "Parent", runId: run.lineage.runId }
+      for (const child of run.children) visit(child, (fold) => aborted(fold, cause))
+      if (run.verdict !== undefined) return
+      fix(run, Exit.succeed(verdictOf(run.log.fold)))
+      halted.push(run)
     }
-    visit(run, cause)
-    for (const each of stopped) announceEnd(each)
-    for (const each of stopped.toReversed()) each.turn?.interruptUnsafe()
-    for (const each of stopped) Deferred.doneUnsafe(each.done, each.verdict!)
-    for (const each of stopped) for (const callOff of each.starts) callOff()
+    visit(top, verdictOf)
+    for (const run of halted) announceEnd(run)
+    for (const run of halted.toReversed()) run.turn?.interruptUnsafe()
+    for (const run of halted) Deferred.doneUnsafe(run.done, run.verdict!)
+    for (const run of halted) for (const callOff of run.starts) callOff()
   }
 
   const cleanUp: Runs["cleanUp"] = Effect.fnUntraced(function* (run, work, whatLives) {
@@ -187,6 +213,7 @@ export const make = (options: {
       if (run.released !== undefined) return Deferred.await(run.released)
       const released = (run.released = Deferred.makeUnsafe<void>())
       abort(run, cause)
+      for (const callOff of run.starts) callOff()
       // the runs that have resumed the child end with it, and are told so before anything of the child is gone
       for (const resumed of resumedFrom(run)) abort(resumed, { _tag: "Release" })
       const isQuiet = (): Effect.Effect<void> => {
@@ -235,10 +262,12 @@ export const make = (options: {
 
   return {
     all: () => runs,
+    known: (id) => ids.get(id) ?? agents.get(id),
     of: (agentId, sessionId) => agents.get(agentId) ?? sessions.get(sessionId),
     accept,
     conclude,
     abort,
+    stop,
     release,
     cleanUp
   }
@@ -288,16 +317,34 @@ export const callerCause = (reason: string | undefined): AbortCause =>
 
 /** A run as the live table shows it. */
 export const liveRun = (run: Run, cancel: LiveRun["cancel"]): LiveRun => {
-  const usage = run.log.fold.usage
   return Object.freeze({
     id: run.lineage.id,
     runId: run.lineage.runId,
     provider: run.provider,
     ...(run.lineage.label !== undefined && { label: run.lineage.label }),
+    lineage: run.lineage,
     header: run.header,
     state: run.released !== undefined ? "releasing" : run.verdict !== undefined ? "settled" : "running",
     since: run.since,
-    ...(usage && { usage }),
+    ...usagesOf(run),
     cancel
   })
+}
+
+/** What a run has used itself: what its verdict says, else what it has reported. */
+const usageOf = ({ log, verdict }: Run): SubagentUsage | undefined =>
+  (verdict !== undefined && Exit.isSuccess(verdict) ? verdict.value.usage : undefined) ?? log.fold.usage
+
+/** What a run, and it and everything below it, have used by now. */
+const usagesOf = (run: Run): Pick<SubagentResult, "usage" | "treeUsage"> => {
+  const usage = usageOf(run)
+  let treeUsage = sumOf(usage, run.below)
+  const visit = (above: Run): void => {
+    for (const child of above.children) {
+      if (child.verdict === undefined) treeUsage = sumOf(treeUsage, usageOf(child))
+      visit(child)
+    }
+  }
+  visit(run)
+  return { ...(usage && { usage }), ...(treeUsage && { treeUsage }) }
 }

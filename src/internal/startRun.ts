@@ -5,42 +5,48 @@
  */
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
-import * as Deferred from "effect/Deferred"
+import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import { constUndefined, constVoid } from "effect/Function"
+import { constVoid } from "effect/Function"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import type { AgentId } from "../Agent.ts"
 import { Approvals } from "../Approvals.ts"
+import type { Budget } from "../Budget.ts"
 import type { Capabilities } from "../Capabilities.ts"
 import type { ResumeToken } from "../ResumeToken.ts"
-import type { SubagentError } from "../SubagentError.ts"
+import type { SubagentError, SubagentErrorReason } from "../SubagentError.ts"
 import {
   AbortedBeforeStart,
   ChildBusy,
   fromReason,
   InvalidRequest,
   ParentSettled,
-  RegistryClosed
+  RegistryClosed,
+  StartTimeout
 } from "../SubagentError.ts"
-import type { ChildSession, OutputSpec, PlacedRequest, SubagentProvider } from "../SubagentProvider.ts"
+import type { ChildSession, OutputSpec, PlacedRequest, SubagentProvider, TurnRefused } from "../SubagentProvider.ts"
 import type { SchemaSpec } from "../SubagentRequest.ts"
 import type { SubagentRun } from "../SubagentRun.ts"
 import type { UnstampedUpdate } from "../SubagentUpdate.ts"
 import { isAborted, onAbort } from "./abortSignal.ts"
+import type { Registry } from "./activate.ts"
 import { activate, fork, refuse } from "./activate.ts"
 import { describeUnknown } from "./describe.ts"
 import { effectOf } from "./effectOf.ts"
+import { enter } from "./entering.ts"
 import { issueAt, issuesOf } from "./issues.ts"
+import type { Admission } from "./limiter.ts"
 import type { Place } from "./place.ts"
 import type { ReadRequest } from "./readRequest.ts"
-import type { Run, Runs, Session } from "./runs.ts"
+import type { Run, Session } from "./runs.ts"
 import { UpdateLog } from "./updateLog.ts"
 import { errorOf, fault } from "./verdict.ts"
+import { Waiting } from "./waiting.ts"
 
 /** All that a start needs to know. */
 export interface Start {
@@ -53,12 +59,11 @@ export interface Start {
   readonly read: ReadRequest
   readonly place: Place
   readonly owner: Run | undefined
-  readonly runs: Runs
-  readonly now: () => number
-  readonly updateCapacity: number
-  readonly isClosed: () => boolean
-  /** The starts under way: how each is called off, and when it is over. */
-  readonly starts: Map<() => void, Deferred.Deferred<void>>
+  /** What it is admitted to, if anything is limited. */
+  readonly admission: Admission | undefined
+  readonly budget: Budget | undefined
+  readonly clock: Clock.Clock
+  readonly registry: Registry
 }
 
 const outputSpecs = new WeakMap<SchemaSpec, OutputSpec>()
@@ -103,17 +108,24 @@ const readSession = (answer: unknown): ChildSession | undefined =>
 
 const isMethod = (method: unknown): boolean => method === undefined || Predicate.isFunction(method)
 
+/** Why a start that had to wait can't go on; nothing, if it can. */
+const tooLate = ({ name, owner, read, registry }: Start): SubagentErrorReason | undefined => {
+  if (read.signal !== undefined && isAborted(read.signal)) return new AbortedBeforeStart({ provider: name })
+  if (owner?.verdict !== undefined) {
+    return new ParentSettled({ parentId: read.parent.id, parentRunId: owner.lineage.runId })
+  }
+  return registry.isClosed() ? new RegistryClosed() : undefined
+}
+
 /** Why a start came to nothing, now that it could be accepted; nothing, if it can. */
 const refusalOf = (
-  { isClosed, name, owner, read, runs, token }: Start,
+  start: Start,
   started: Exit.Exit<ChildSession, SubagentError> | undefined,
   session: ChildSession | undefined
 ): SubagentError | undefined => {
-  if (read.signal !== undefined && isAborted(read.signal)) return fromReason(new AbortedBeforeStart({ provider: name }))
-  if (owner?.verdict !== undefined) {
-    return fromReason(new ParentSettled({ parentId: read.parent.id, parentRunId: owner.lineage.runId }))
-  }
-  if (isClosed()) return fromReason(new RegistryClosed())
+  const { name, registry, token } = start
+  const late = tooLate(start)
+  if (late !== undefined) return fromReason(late)
   // a signal that fires and does not say that it is aborted
   if (started === undefined) return fromReason(new AbortedBeforeStart({ provider: name }))
   if (Exit.isFailure(started)) {
@@ -121,18 +133,18 @@ const refusalOf = (
       ? fault(name, "its start interrupted itself")
       : errorOf(name, started.cause)
   }
-  const known = token && runs.of(token.id, token.header.id)
+  const known = token && registry.runs.of(token.id, token.header.id)
   if (known !== undefined) return fromReason(new ChildBusy({ id: known.lineage.id, runId: known.lineage.runId }))
   return session === undefined ? fault(name, "its start gave something that is not a session") : undefined
 }
 
 /** The name a child has on its own side, if it is one, and nobody else's. */
-const ownId = ({ id }: ChildSession, { place, read, runs, token }: Start): AgentId | undefined =>
+const ownId = ({ id }: ChildSession, { place, read, registry, token }: Start): AgentId | undefined =>
   token === undefined &&
   Predicate.isString(id) &&
   id.trim() !== "" &&
   ![read.parent.id, read.parent.header.id, place.lineage.rootId].includes(id) &&
-  runs.of(id, id) === undefined
+  registry.runs.of(id, id) === undefined
     ? (id as AgentId)
     : undefined
 
@@ -141,6 +153,7 @@ const reporter = (first: UpdateLog) => {
   let log = first
   return {
     emit: (update: UnstampedUpdate): void => log.add(update),
+    nextTurn: (): TurnRefused | undefined => log.keeper?.nextTurn(),
     reportTo: (next: UpdateLog): void => {
       log = next
     }
@@ -156,7 +169,8 @@ const accept = (
   fiber: Fiber.Fiber<unknown, unknown>,
   restore: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>
 ): Effect.Effect<SubagentRun, SubagentError> => {
-  const { capabilities, isClosed, name, now, owner, place, provider, read, runs, token, updateCapacity } = start
+  const { admission, budget, capabilities, clock, name, owner, place, provider, read, registry, token } = start
+  const { runs } = registry
   const { signal } = read
   if (signal !== undefined && isAborted(signal)) return refuse(new AbortedBeforeStart({ provider: name }))
   const callerScope = Context.getUnsafe(fiber.context, Scope.Scope)
@@ -170,8 +184,8 @@ const accept = (
   }
   const output = read.outputSchema === undefined ? undefined : outputSpec(read.outputSchema)
   const { runId } = place.lineage
-  const first = new UpdateLog(runId, now, updateCapacity)
-  const { emit, reportTo } = reporter(first)
+  const first = new UpdateLog(runId, clock, registry.updateCapacity)
+  const { emit, nextTurn, reportTo } = reporter(first)
   const placed: PlacedRequest = Object.freeze({
     ...read.checked,
     runId,
@@ -181,16 +195,15 @@ const accept = (
     parentOptions: read.parent.options,
     ...(output && { output }),
     emit,
-    nextTurn: constUndefined
+    nextTurn
   })
 
-  const calledOff = Deferred.makeUnsafe<undefined>()
-  const callOff = (): void => void Deferred.doneUnsafe(calledOff, Exit.succeed(undefined))
+  const waiting = new Waiting(registry.waiting)
   const listening = Result.try(() =>
     signal === undefined
       ? constVoid
       : onAbort(signal, () => {
-          if (session.holder === undefined) callOff()
+          if (session.holder === undefined) waiting.callOff()
           else runs.abort(session.holder, { _tag: "Signal" })
         })
   )
@@ -200,18 +213,10 @@ const accept = (
   }
   const forgetSignal = listening.success
 
-  const starting = fork(
-    Effect.suspend(() =>
-      effectOf(token === undefined ? provider.start(placed) : provider.resume!(placed, token.payload))
-    ),
-    fiber,
-    { approver, scope: session.scope }
-  )
-
   /** Publishes the run, or leaves nothing behind, now that the provider has answered or nobody waits for it. */
   const answered = (
-    waited: Exit.Exit<Exit.Exit<ChildSession, SubagentError> | undefined>,
-    isOver: () => void
+    starting: Fiber.Fiber<ChildSession, SubagentError>,
+    waited: Exit.Exit<Exit.Exit<ChildSession, SubagentError> | undefined>
   ): Effect.Effect<SubagentRun, SubagentError> => {
     const started = Exit.isSuccess(waited) ? waited.value : undefined
     const own = started !== undefined && Exit.isSuccess(started) ? readSession(started.value) : undefined
@@ -223,7 +228,8 @@ const accept = (
       return Effect.andThen(
         runs.cleanUp({ provider: name, lineage: place.lineage }, cleaning, () => "its start has not ended"),
         Effect.suspend(() => {
-          isOver()
+          admission?.leave()
+          waiting.isOver()
           return exit
         })
       )
@@ -242,31 +248,38 @@ const accept = (
         parent: owner?.session,
         approver,
         output,
-        runs,
-        now,
-        updateCapacity,
-        isClosed,
+        budget,
+        clock,
+        registry,
         reportTo
       },
-      { runId, scope: session.scope, log: first, owner, approver, callerScope, forgetSignal, turn: own.turn }
+      { runId, scope: session.scope, log: first, owner, approver, callerScope, forgetSignal, turn: own.turn, admission }
     )
-    isOver()
+    waiting.isOver()
     return accepting
   }
 
-  const ended = starting.pollUnsafe()
-  if (ended !== undefined) return answered(Exit.succeed(ended), constVoid)
-  const over = Deferred.makeUnsafe<void>()
-  owner?.starts.add(callOff)
-  start.starts.set(callOff, over)
-  return Effect.flatMap(
-    Effect.exit(restore(Effect.raceFirst(Fiber.await(starting), Deferred.await(calledOff)))),
-    (waited) => {
-      owner?.starts.delete(callOff)
-      return answered(waited, () => {
-        start.starts.delete(callOff)
-        Deferred.doneUnsafe(over, Exit.void)
-      })
-    }
-  )
+  const by = [owner?.starts]
+  /** Asks the provider, and waits for its answer no longer than it may take. */
+  const ask = (): Effect.Effect<SubagentRun, SubagentError> => {
+    const starting = fork(
+      Effect.suspend(() =>
+        effectOf(token === undefined ? provider.start(placed) : provider.resume!(placed, token.payload))
+      ),
+      fiber,
+      { approver, scope: session.scope }
+    )
+    const ended = starting.pollUnsafe()
+    if (ended !== undefined) return answered(starting, Exit.succeed(ended))
+    const timeout = place.policy.limits?.startTimeout
+    const answer =
+      timeout === undefined
+        ? Fiber.await(starting)
+        : Effect.raceFirst(
+            Fiber.await(starting),
+            Effect.as(Effect.sleep(timeout), Exit.fail(fromReason(new StartTimeout({ provider: name, timeout }))))
+          )
+    return Effect.flatMap(Effect.exit(restore(waiting.until(answer, by))), (waited) => answered(starting, waited))
+  }
+  return enter({ admission, waiting, by, owner, restore, refusal: () => tooLate(start), onRefused: forgetSignal }, ask)
 }

@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
@@ -14,10 +15,17 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { RunId } from "../Agent.ts"
 import { ContentBlock } from "../Content.ts"
+import type { TurnRefused } from "../SubagentProvider.ts"
 import type { SubagentUpdate, ToolCall, UnstampedUpdate } from "../SubagentUpdate.ts"
 import * as FanOut from "./fanOut.ts"
 import { frozen } from "./frozen.ts"
 import { OutputFold } from "./outputFold.ts"
+
+/** Who hears what a run reports, and is asked before each of its turns. */
+interface Keeper {
+  readonly heard: (update: SubagentUpdate) => void
+  readonly nextTurn: () => TurnRefused | undefined
+}
 
 /** Where a run's updates go. */
 export class UpdateLog {
@@ -26,8 +34,10 @@ export class UpdateLog {
   late = 0
   /** Emitted, but not an update, and dropped. */
   malformed = 0
+  /** Who holds the run to its limits, if it has any. */
+  keeper: Keeper | undefined = undefined
   private readonly runId: RunId
-  private readonly now: () => number
+  private readonly clock: Pick<Clock.Clock, "currentTimeMillisUnsafe">
   private readonly capacity: number
   /** The messages that the child is being given. It may have read one before it has said that it takes it in. */
   private offered: Set<string> | undefined = undefined
@@ -38,9 +48,9 @@ export class UpdateLog {
   private replay: Array<SubagentUpdate> = []
   private subscribers: FanOut.FanOut<SubagentUpdate> | undefined = undefined
 
-  constructor(runId: RunId, now: () => number, capacity: number) {
+  constructor(runId: RunId, clock: Pick<Clock.Clock, "currentTimeMillisUnsafe">, capacity: number) {
     this.runId = runId
-    this.now = now
+    this.clock = clock
     this.capacity = capacity
   }
 
@@ -58,7 +68,7 @@ export class UpdateLog {
       ...copied.success,
       runId: this.runId,
       seq: this.seq++,
-      at: this.now()
+      at: this.clock.currentTimeMillisUnsafe()
     })
     this.fold.add(stamped)
     if (stamped._tag === "Receipt") {
@@ -68,6 +78,7 @@ export class UpdateLog {
     this.replay.push(stamped)
     if (this.replay.length >= this.capacity * 2) this.replay = this.replay.slice(-this.capacity)
     this.subscribers?.publish(stamped)
+    this.keeper?.heard(stamped)
   }
 
   /** A message is being given to the child. */

@@ -10,7 +10,8 @@ import * as Predicate from "effect/Predicate"
 import type { RequestIssue } from "../SubagentError.ts"
 import { fromReason, ProviderFault, SubagentError } from "../SubagentError.ts"
 import type { ChildOutcome, OutputSpec } from "../SubagentProvider.ts"
-import type { AbortCause, SubagentFailure, SubagentResult } from "../SubagentResult.ts"
+import type { AbortCause, SubagentFailure, SubagentResult, SubagentUsage } from "../SubagentResult.ts"
+import { addUsage } from "../SubagentResult.ts"
 import { bound, describeCause } from "./describe.ts"
 import { frozen } from "./frozen.ts"
 import type { OutputFold } from "./outputFold.ts"
@@ -65,6 +66,21 @@ const isOutcome = (outcome: unknown): outcome is ChildOutcome => {
 export const aborted = (fold: OutputFold, cause: AbortCause): SubagentResult =>
   result(fold, { stopReason: "aborted", cause: Object.freeze(cause) })
 
+/** The verdict on a run that had to be stopped, with what the child had said so far. */
+export const stopped = (fold: OutputFold, failure: SubagentFailure): SubagentResult =>
+  result(fold, { stopReason: "error", failure })
+
+/** A verdict, with what everything below the run has used beside what it has used itself. */
+export const withTree = (verdict: Verdict, below: SubagentUsage | undefined): Verdict => {
+  if (Exit.isFailure(verdict)) return verdict
+  const treeUsage = sumOf(verdict.value.usage, below)
+  return treeUsage === undefined ? verdict : Exit.succeed(Object.freeze({ ...verdict.value, treeUsage }))
+}
+
+/** What has been used in all, as far as anything has been. */
+export const sumOf = (self: SubagentUsage | undefined, that: SubagentUsage | undefined): SubagentUsage | undefined =>
+  self === undefined || that === undefined ? (self ?? that) : Object.freeze(addUsage(self, that))
+
 /**
  * The verdict on a turn that ended by itself. An end that is empty, unbalanced or without the value that was asked
  * for is never a completed one, whatever the provider says.
@@ -73,7 +89,8 @@ export const judge = (
   provider: string,
   outcome: ChildOutcome,
   fold: OutputFold,
-  output: OutputSpec | undefined
+  output: OutputSpec | undefined,
+  limit: SubagentFailure | undefined
 ): Effect.Effect<SubagentResult, SubagentError> => {
   if (!isOutcome(outcome)) {
     return Effect.fail(fault(provider, "its turn ended with something that is not an outcome"))
@@ -82,6 +99,7 @@ export const judge = (
   const shared = { ...(diagnostic !== undefined && { diagnostic }), ...(usage && { usage }) }
   const failed = (failure: SubagentFailure) => result(fold, { ...shared, stopReason: "error", failure })
 
+  if (limit !== undefined) return Effect.succeed(failed(limit))
   if (stopReason === "aborted") {
     return Effect.succeed(result(fold, { ...shared, stopReason, cause: Object.freeze({ _tag: "Child" }) }))
   }
@@ -125,18 +143,13 @@ const decode = (
   Effect.catchDefect(output.decode(structured), (defect) => Effect.fail([describeCause(Cause.die(defect))]))
 
 /** What the end event says of a verdict. */
-export const endOf = (verdict: Verdict): Pick<SubagentResult, "stopReason" | "cause" | "failure" | "usage"> => {
+export const endOf = (verdict: Verdict): Pick<SubagentResult, "stopReason" | "cause" | "failure"> => {
   if (Exit.isFailure(verdict)) {
     return {
       stopReason: "error",
       failure: { kind: "provider", retryable: false, message: bound(describeCause(verdict.cause)) }
     }
   }
-  const { cause, failure, stopReason, usage } = verdict.value
-  return {
-    stopReason,
-    ...(cause && { cause }),
-    ...(failure && { failure }),
-    ...(usage && { usage })
-  }
+  const { cause, failure, stopReason } = verdict.value
+  return { stopReason, ...(cause && { cause }), ...(failure && { failure }) }
 }

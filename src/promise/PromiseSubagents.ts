@@ -20,9 +20,13 @@ import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import type { Agent, AgentOptions } from "../Agent.ts"
 import { root } from "../Agent.ts"
+import type { Budget, Options as BudgetOptions, Spent } from "../Budget.ts"
+import { make as makeBudget } from "../Budget.ts"
 import type { ContentBlock } from "../Content.ts"
-import type { ResumeToken } from "../ResumeToken.ts"
 import { describeUnknown } from "../internal/describe.ts"
+import type { LimitsOptions } from "../Limits.ts"
+import { layer as layerLimits } from "../Limits.ts"
+import type { ResumeToken } from "../ResumeToken.ts"
 import { fromReason, RegistryClosed, type SubagentError } from "../SubagentError.ts"
 import type { SubagentEvent } from "../SubagentEvent.ts"
 import type { SubagentProvider } from "../SubagentProvider.ts"
@@ -46,12 +50,14 @@ import type {
 } from "./PromiseRun.ts"
 
 /**
- * Who is asked before a tool that needs an approval is executed.
+ * Who is asked before a tool that needs an approval is executed, and what pays.
  *
  * @category options
  * @since 0.1.0
  */
 export interface Options {
+  /** The budget that a run, and everything below it, is held to: one that `budget` has made. By default none. */
+  readonly budget?: Budget | undefined
   /**
    * By default nobody is, but for whom a host's layer names, and then no such tool is executed.
    */
@@ -123,6 +129,14 @@ export interface PromiseSubagents extends AsyncDisposable {
   readonly get: (name: string) => Promise<SubagentProvider>
   /** Adds a provider. */
   readonly register: (provider: SubagentProvider) => Promise<Registration>
+  /** Makes a budget of which nothing has been used. Throws `SubagentError` for a figure that is none. */
+  readonly budget: (options: BudgetOptions) => Budget
+  /** What has been used of a budget by now. */
+  readonly spent: (budget: Budget) => Spent
+  /**
+   * Cancels the live run of this id, its own or its agent's. Resolves to whether there is one, settled or not. Idempotent.
+   */
+  readonly cancel: (id: string, reason?: string) => Promise<boolean>
   /** The accepted runs that have not been released. */
   readonly live: () => Promise<ReadonlyArray<PromiseLiveRun>>
   /** What happens from the first step of an iteration on. Ends when all of this is disposed of. */
@@ -209,6 +223,9 @@ export const makeSubagents = <R, E>(layer: Layer.Layer<Subagents | R, E>, option
     resume: ((token, content, request, asking) =>
       handled(resume(token, content, request, asking))) as PromiseSubagents["resume"],
     root: (options) => Effect.runSync(root(options)),
+    budget: (options) => Effect.runSync(makeBudget(options)),
+    spent: ({ spent }) => Effect.runSync(spent),
+    cancel: (id, reason) => use(({ cancel }) => cancel(id, reason)),
     tool: (options) => fromStart(options, startRun),
     list: () => use(({ list }) => list),
     get: (name) => use(({ get }) => get(name)),
@@ -251,12 +268,16 @@ const liveRun = ({ cancel, ...run }: LiveRun): PromiseLiveRun =>
  */
 export const fromProviders = (
   providers: ReadonlyArray<SubagentProvider>,
-  options: Options & Partial<SubagentsOptions> = {}
+  options: Options & Partial<SubagentsOptions> & { readonly limits?: Partial<LimitsOptions> | undefined } = {}
 ): PromiseSubagents => {
-  const { approvalTimeout, approve, ...seam } = options
+  const { approvalTimeout, approve, budget, limits = {}, ...seam } = options
   const registered = Layer.effectDiscard(
     Effect.flatMap(Effect.service(Subagents), ({ register }) => Effect.forEach(providers, register, { discard: true }))
   )
-  const layer = registered.pipe(Layer.provideMerge(seamLayer), Layer.provide(layerOptions(seam)))
-  return makeSubagents(layer, { approvalTimeout, approve })
+  const layer = registered.pipe(
+    Layer.provideMerge(seamLayer),
+    Layer.provide(layerOptions(seam)),
+    Layer.provide(layerLimits(limits))
+  )
+  return makeSubagents(layer, { approvalTimeout, approve, budget })
 }

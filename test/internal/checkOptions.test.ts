@@ -9,16 +9,12 @@ const problems = (options: object) => checkOptions(options).map(String)
 describe("checkOptions", () => {
   it("lets good options pass, and none at all", () => {
     assert.deepStrictEqual(problems({}), [])
-    assert.deepStrictEqual(
-      problems({ maxDepth: 0, releaseTimeout: Duration.seconds(1), updateCapacity: 1, eventCapacity: 5 }),
-      []
-    )
+    assert.deepStrictEqual(problems({ releaseTimeout: Duration.seconds(1), updateCapacity: 1, eventCapacity: 5 }), [])
     for (const releaseTimeout of ["2 seconds", 0, 250]) assert.deepStrictEqual(problems({ releaseTimeout }), [])
   })
 
   it("names each option that is wrong", () => {
-    assert.deepStrictEqual(problems({ maxDepth: -1, releaseTimeout: "soon", updateCapacity: 0, eventCapacity: 1.5 }), [
-      "maxDepth: Expected a whole number from 0",
+    assert.deepStrictEqual(problems({ releaseTimeout: "soon", updateCapacity: 0, eventCapacity: 1.5 }), [
       "releaseTimeout: Expected a finite duration",
       "updateCapacity: Expected a whole number from 1",
       "eventCapacity: Expected a whole number from 1"
@@ -26,8 +22,8 @@ describe("checkOptions", () => {
   })
 
   it("takes no number that is none, and no bound that is none", () => {
-    for (const maxDepth of [Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, "2", null, undefined]) {
-      assert.strictEqual(problems({ maxDepth }).length, 1, String(maxDepth))
+    for (const eventCapacity of [Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, "2", null, undefined]) {
+      assert.strictEqual(problems({ eventCapacity }).length, 1, String(eventCapacity))
     }
     for (const releaseTimeout of [Number.NaN, -1, Number.POSITIVE_INFINITY, Duration.infinity, undefined, null, ""]) {
       assert.deepStrictEqual(problems({ releaseTimeout }), ["releaseTimeout: Expected a finite duration"])
@@ -35,8 +31,8 @@ describe("checkOptions", () => {
   })
 
   it("refuses a misspelt option, also one that every object seems to have", () => {
-    assert.deepStrictEqual(problems({ maxdepth: 1, toString: 1 }), [
-      "maxdepth: Expected no excess property",
+    assert.deepStrictEqual(problems({ updatecapacity: 1, toString: 1 }), [
+      "updatecapacity: Expected no excess property",
       "toString: Expected no excess property"
     ])
   })

@@ -25,6 +25,7 @@ const placed = ({ capabilities = all, maxDepth = 3, parent, request = {} }: Opti
     read: Result.getOrThrow(readRequest({ prompt: "go", parent: root, ...request }, capabilities as typeof all)),
     parent,
     maxDepth,
+    limits: undefined,
     random
   })
 const passed = (options: Options) => Result.getOrThrow(placed(options))
@@ -45,6 +46,7 @@ const known = (
     depth
   },
   policy: { maxDepth: 9, toolFilters: [], ...policy },
+  asked: undefined,
   header: {
     id: "child-session" as Agent.SessionId,
     parentSession: "root-session" as Agent.SessionId,

@@ -4,6 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import * as Result from "effect/Result"
+import type { Limits } from "effect-subagent"
 import * as Places from "../../src/internal/places.ts"
 import { makeRandom } from "../utils/randomLives.ts"
 
@@ -33,7 +34,7 @@ const live = (seed: number, hits: Map<string, number>, trace: Array<string>) => 
   // a child's provider is never one before its parent's: no two families can wait for each other
   const isOrdered = below(2) === 0
   const cap = () => 1 + below(3)
-  const caps: Places.Caps = {
+  const caps: Limits.MaxConcurrent = {
     ...(below(2) === 0 && { overall: cap() + below(3) }),
     ...(below(2) === 0 && { tree: cap() }),
     ...(below(4) > 0 && { provider: below(2) === 0 ? cap() : { x: cap(), y: cap() } })

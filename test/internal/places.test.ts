@@ -1,6 +1,7 @@
 /** Who gets a place under the caps, and when: tables and single cases. What holds whatever happens is in places.property.test.ts. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Result from "effect/Result"
+import type { Limits } from "effect-subagent"
 import * as Places from "../../src/internal/places.ts"
 
 interface Asked extends Partial<Places.Wanted> {
@@ -10,7 +11,7 @@ interface Asked extends Partial<Places.Wanted> {
 }
 
 /** Places, and a log of who was granted one later than at once. */
-const makeWorld = (caps: Places.Caps, maxQueued = 100_000) => {
+const makeWorld = (caps: Limits.MaxConcurrent, maxQueued = 100_000) => {
   const places = Places.make(caps, maxQueued)
   const log: Array<string> = []
   /** A root's start, or one below a ticket: its parent's key is the name after which it was called. */
@@ -27,7 +28,7 @@ const nothing: Places.Counts = { granted: 0, queued: 0, overall: 0, trees: new M
 
 const scopes: ReadonlyArray<{
   readonly scope: "overall" | "tree" | "provider"
-  readonly caps: (limit: number) => Places.Caps
+  readonly caps: (limit: number) => Limits.MaxConcurrent
   /** A start that doesn't share the scope. */
   readonly elsewhere?: Partial<Places.Wanted>
 }> = [
@@ -460,7 +461,7 @@ describe("a family", () => {
 
 describe("two families that wait for each other", () => {
   /** A family on X and one on Y; each has a child that wants the other's provider. */
-  const makeCycle = (caps: Places.Caps = { provider: 1 }, maxQueued = 100) => {
+  const makeCycle = (caps: Limits.MaxConcurrent = { provider: 1 }, maxQueued = 100) => {
     const world = makeWorld(caps, maxQueued)
     const { ask } = world
     const tree = (rootId: string) => ({ rootId, parentKey: rootId })

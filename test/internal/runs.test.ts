@@ -846,6 +846,9 @@ describe("the table", () => {
       const make = (id: string, owner?: Run): Run => ({
         lineage: { id, runId: `${id}-run`, parentId: "root", rootId: "root", depth: 1 } as Run["lineage"],
         policy: { maxDepth: 3, toolFilters: [] },
+        asked: undefined,
+        keeper: undefined,
+        below: undefined,
         header: { id: `${id}-session`, parentSession: "root-session", delegationDepth: 1 } as Run["header"],
         provider: "p",
         session: {
@@ -857,7 +860,7 @@ describe("the table", () => {
         },
         since: 0,
         approver: undefined,
-        log: new UpdateLog("run" as Run["lineage"]["runId"], () => 0, 1),
+        log: new UpdateLog("run" as Run["lineage"]["runId"], { currentTimeMillisUnsafe: () => 0 }, 1),
         owner,
         scope: Scope.makeUnsafe(),
         done: Deferred.makeUnsafe(),

@@ -10,7 +10,7 @@ type Update = SubagentUpdate.UnstampedUpdate
 const runId = "run" as Agent.RunId
 const makeLog = (capacity = 100) => {
   let time = 0
-  return new UpdateLog(runId, () => time++, capacity)
+  return new UpdateLog(runId, { currentTimeMillisUnsafe: () => time++ }, capacity)
 }
 const thought = (text: string): Update => ({ _tag: "Thought", text })
 const seqs = (updates: ReadonlyArray<SubagentUpdate.SubagentUpdate>) => updates.map(({ seq }) => seq)

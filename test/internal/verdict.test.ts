@@ -18,7 +18,7 @@ const foldOf = (...updates: ReadonlyArray<SubagentUpdate.UnstampedUpdate>) => {
 const said: SubagentUpdate.UnstampedUpdate = { _tag: "Content", block: { type: "text", text: "said" } }
 const output = [{ type: "text", text: "said" }]
 const outcomeOf = (outcome: object, fold = foldOf(said), spec?: SubagentProvider.OutputSpec) =>
-  judge("p", outcome as SubagentProvider.ChildOutcome, fold, spec)
+  judge("p", outcome as SubagentProvider.ChildOutcome, fold, spec, undefined)
 const specOf = (decode: SubagentProvider.OutputSpec["decode"]): SubagentProvider.OutputSpec => ({
   schema: undefined as never,
   decode
@@ -225,7 +225,7 @@ describe("errorOf (8)", () => {
 })
 
 describe("endOf (5)", () => {
-  it("says of a result how it ended, without its words", () => {
+  it("says of a result how it ended, without its words or figures", () => {
     const result: SubagentResult.SubagentResult = {
       output: [{ type: "text", text: "said" }],
       structured: 1,
@@ -234,8 +234,8 @@ describe("endOf (5)", () => {
       failure: { kind: "model", retryable: false },
       usage: { total: 1 }
     }
-    const { failure, stopReason, usage } = result
-    assert.deepStrictEqual<unknown>(endOf(Exit.succeed(result)), { stopReason, failure, usage })
+    const { failure, stopReason } = result
+    assert.deepStrictEqual<unknown>(endOf(Exit.succeed(result)), { stopReason, failure })
     const cause = { _tag: "Signal" } as const
     assert.deepStrictEqual(endOf(Exit.succeed({ output: [], stopReason: "aborted", cause })), {
       stopReason: "aborted",

@@ -67,7 +67,8 @@ describe("the Promise facade", () => {
       assert.deepStrictEqual(result, {
         output: [Content.text("the answer")],
         stopReason: "completed",
-        usage: { total: 3 }
+        usage: { total: 3 },
+        treeUsage: { total: 3 }
       })
       assert.deepStrictEqual(world, { sessions: 0, turns: 0 })
     }))
@@ -142,7 +143,7 @@ describe("the Promise facade", () => {
 
   it("registers providers in their order, with the options of the seam (1) (11)", () => {
     const named = ["c", "a", "b"].map((name) => SubagentProvider.fromPromise({ name, run: () => name }))
-    return using(PromiseSubagents.fromProviders(named, { maxDepth: 0 }), async ({ list, root, run }) => {
+    return using(PromiseSubagents.fromProviders(named, { limits: { maxDepth: 0 } }), async ({ list, root, run }) => {
       assert.deepStrictEqual(await list(), ["c", "a", "b"])
       assert.instanceOf(await reasonOf(run("a", { prompt: "x", parent: root() })), SubagentError.DepthExceeded)
     })

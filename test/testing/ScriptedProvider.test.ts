@@ -188,7 +188,12 @@ describe("ScriptedProvider", () => {
         const result = yield* run().pipe(
           Effect.provide(scripted([text("so far"), stop(stopReason, fields), text("never said")]))
         )
-        assert.deepStrictEqual(result, { output: [Content.text("so far")], stopReason, ...fields })
+        assert.deepStrictEqual(result, {
+          output: [Content.text("so far")],
+          stopReason,
+          ...fields,
+          treeUsage: fields.usage
+        })
       }
     })
   )

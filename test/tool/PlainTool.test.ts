@@ -467,7 +467,7 @@ describe("a plain tool", () => {
     })
     const facade: PromiseSubagents.PromiseSubagents = PromiseSubagents.fromProviders(
       [SpawnProvider.fromRuntime(runtime)],
-      options
+      { limits: options }
     )
     return { facade, depths }
   }

@@ -10,6 +10,7 @@ import {
   Approvals,
   type Capabilities,
   type CurrentAgent,
+  Limits,
   type SubagentError,
   type SubagentProvider,
   SubagentRequest,
@@ -132,7 +133,7 @@ describe("the layers", () => {
   it("need what they need, fail as they fail", () => {
     expectTypeOf(Subagents.layer).toEqualTypeOf<Layer.Layer<Subagents.Subagents>>()
     expectTypeOf(Subagents.make).toEqualTypeOf<Effect.Effect<Subagents.Subagents["Service"], never, Scope.Scope>>()
-    expectTypeOf(Subagents.layerOptions({ maxDepth: 1 })).toEqualTypeOf<Layer.Layer<never, Error>>()
+    expectTypeOf(Limits.layer({ maxDepth: 1 })).toEqualTypeOf<Layer.Layer<never, Error>>()
     expectTypeOf(Subagents.add(provider)).toEqualTypeOf<Layer.Layer<never, Error, Subagents.Subagents>>()
   })
 
@@ -161,7 +162,9 @@ describe("the layers", () => {
 
   it("take no option that is misspelt", () => {
     // @ts-expect-error
-    Subagents.layerOptions({ maxdepth: 1 })
+    Subagents.layerOptions({ updatecapacity: 1 })
+    // @ts-expect-error
+    Limits.layer({ maxdepth: 1 })
     // @ts-expect-error
     Subagents.layerOptions({ releaseTimeout: "soon" })
   })

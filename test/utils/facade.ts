@@ -96,6 +96,7 @@ export const layer = (make: () => PromiseSubagents.PromiseSubagents): Layer.Laye
         resume: ((token, content, request: SubagentRequest.SubagentResumeRequest) =>
           owned(attempt(() => facade.resume(token, content, request)))) as Subagents.Subagents["Service"]["resume"],
         run: (name, request) => attempt(() => facade.run(name, request)),
+        cancel: (id, reason) => attempt(() => facade.cancel(id, reason)).pipe(Effect.orDie),
         events: Stream.orDie(Stream.fromAsyncIterable(facade.events, identity)),
         on: (listener) =>
           Effect.flatMap(Effect.context<Effect.Services<ReturnType<typeof listener>>>(), (context) =>

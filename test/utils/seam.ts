@@ -11,6 +11,7 @@ import * as Stream from "effect/Stream"
 import type { Agent } from "effect-subagent"
 import {
   type Capabilities,
+  Limits,
   type SubagentError,
   type SubagentEvent,
   type SubagentProvider,
@@ -75,16 +76,25 @@ export const root: Agent.Agent = {
 /** The child of a placed request as an agent, as a runtime would hand it to the child's own tools. */
 export const agentOf = (placed: Placed): Agent.Agent => ({ id: placed.lineage.id, session: { header: placed.header } })
 
+/** How a seam works, and its limits. */
+export type SeamOptions = Partial<Subagents.SubagentsOptions & Limits.LimitsOptions>
+
 /** Builds a seam with these providers, runs the body, releases the seam, and gives what the body gave and all events. */
 export const inSeam = <A, E, R>(
   providers: ReadonlyArray<Provider>,
   body: (seam: Seam, scope: Scope.Closeable) => Effect.Effect<A, E, R>,
-  options: Partial<Subagents.SubagentsOptions> = {}
+  options: SeamOptions = {}
 ): Effect.Effect<{ readonly value: A; readonly events: ReadonlyArray<Event> }, E | SubagentError.SubagentError, R> =>
   Effect.gen(function* () {
     const scope = yield* Scope.make()
+    const { eventCapacity, releaseTimeout, updateCapacity, ...limits } = options
+    const own = {
+      ...(eventCapacity !== undefined && { eventCapacity }),
+      ...(releaseTimeout !== undefined && { releaseTimeout }),
+      ...(updateCapacity !== undefined && { updateCapacity })
+    }
     const services = yield* Layer.buildWithScope(
-      Subagents.layer.pipe(Layer.provide(Subagents.layerOptions(options))),
+      Subagents.layer.pipe(Layer.provide([Subagents.layerOptions(own), Limits.layer(limits)])),
       scope
     )
     const seam = Context.get(services, Subagents.Subagents)
@@ -100,7 +110,7 @@ export const inSeam = <A, E, R>(
 export const withSeam = <A, E, R>(
   providers: ReadonlyArray<Provider>,
   body: (seam: Seam, scope: Scope.Closeable) => Effect.Effect<A, E, R>,
-  options: Partial<Subagents.SubagentsOptions> = {}
+  options: SeamOptions = {}
 ): Effect.Effect<A, E | SubagentError.SubagentError, R> =>
   Effect.map(inSeam(providers, body, options), ({ value }) => value)
 

@@ -10,7 +10,9 @@ import * as Predicate from "effect/Predicate"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import { Approvals } from "../../Approvals.ts"
+import { type Budget, Current } from "../../Budget.ts"
 import type { ContentBlock } from "../../Content.ts"
+import { isBudget } from "../../internal/account.ts"
 import { issuesOf } from "../../internal/issues.ts"
 import { fromJsonSchema } from "../../json-schema/OutputSchema.ts"
 import type { ResumeToken } from "../../ResumeToken.ts"
@@ -24,6 +26,7 @@ import { promiseRun } from "./promiseRun.ts"
 interface Asking {
   readonly approve?: Approve | undefined
   readonly approvalTimeout?: Duration.Input | undefined
+  readonly budget?: Budget | undefined
 }
 
 const decodeAsking = Schema.decodeUnknownResult(
@@ -33,12 +36,13 @@ const decodeAsking = Schema.decodeUnknownResult(
       Schema.declare((u): u is Duration.Input => Option.isSome(Duration.fromInput(u as Duration.Input)), {
         expected: "a duration"
       })
-    )
+    ),
+    budget: Schema.optional(Schema.declare(isBudget, { expected: "a Budget" }))
   }),
   { errors: "all", onExcessProperty: "error" }
 )
 
-/** Checks what is said of approvals: a misspelt approver is nobody. */
+/** Checks what is said beside a request: a misspelt approver is nobody, and a misspelt budget does not pay. */
 export const checkAsking = (asking: Asking): Result.Result<Asking, SubagentError> =>
   Result.mapBoth(decodeAsking(asking), {
     onFailure: (error) => fromReason(new InvalidRequest({ issues: issuesOf(error, ["options"]) })),
@@ -52,7 +56,7 @@ export const starting = (name: string, request: PromiseRequest, asking: Asking):
   Effect.flatMap(Effect.service(Subagents), (subagents) =>
     withSchema(request, subagents.get(name)).pipe(
       Effect.flatMap((request) => promiseRun(subagents.start(name, request as SubagentStartRequest))),
-      withApprover(asking)
+      asked(asking)
     )
   )
 
@@ -66,22 +70,24 @@ export const resuming = (
   Effect.flatMap(Effect.service(Subagents), (subagents) =>
     withSchema(request, Effect.void).pipe(
       Effect.flatMap((request) => promiseRun(subagents.resume(token, content, request as SubagentResumeRequest))),
-      withApprover(asking)
+      asked(asking)
     )
   )
 
-const withApprover =
+/** With what is said beside the request: nothing of it is asked for where it is absent. */
+const asked =
   (asking: Asking) =>
   <A, R>(start: Effect.Effect<A, SubagentError, R>): Effect.Effect<A, SubagentError, R> =>
-    Effect.flatMap(Effect.fromResult(checkAsking(asking)), ({ approvalTimeout: timeout, approve }) =>
-      approve === undefined
-        ? start
-        : Effect.provideService(start, Approvals, {
+    Effect.flatMap(Effect.fromResult(checkAsking(asking)), ({ approvalTimeout: timeout, approve, budget }) => {
+      const paid = budget === undefined ? start : Effect.provideService(start, Current, budget)
+      return approve === undefined
+        ? paid
+        : Effect.provideService(paid, Approvals, {
             timeout,
             decide: (request) =>
               Effect.tryPromise({ try: async (signal) => approve(request, signal), catch: (thrown) => thrown })
           })
-    )
+    })
 
 const withSchema = (
   request: PromiseRequest | PromiseResumeRequest,
