@@ -73,7 +73,8 @@ export interface FileAccess {
  */
 export interface Timeouts {
   /**
-   * For the answer to each call of a start. Some agents take ten seconds and more to boot.
+   * For the answer to each call of a start; then it is refused, with `StartTimeout`. Some agents take ten seconds and
+   * more to boot.
    *
    * @default "60 seconds"
    */
@@ -140,7 +141,7 @@ export interface Options {
   readonly mode?: string | undefined
   /** The model of every session that asks for none. A start fails if the agent does not have it. */
   readonly model?: string | undefined
-  /** How to authenticate. Without it nobody does, and an agent that needs it refuses the start. */
+  /** How to authenticate. Without it nobody does, and an agent that needs it refuses the start, with `AuthRequired`. */
   readonly authMethod?: string | undefined
   readonly timeouts?: Timeouts | undefined
   /**

@@ -86,7 +86,7 @@ export const KnownSessionResponse = Schema.Struct(sessionSettings)
 
 export const PromptResponse = Schema.Struct({
   stopReason: optional(Schema.String),
-  // not stable yet: what the session has used in all
+  // not stable yet, and not clear: what the prompt has used, as those who made it mean it and most agents do
   usage: optional(
     Schema.Struct({
       inputTokens: optional(Schema.Finite),

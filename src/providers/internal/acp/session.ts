@@ -22,6 +22,8 @@ import type { ContentBlock } from "../../../Content.ts"
 import { text } from "../../../Content.ts"
 import type { SubagentError } from "../../../SubagentError.ts"
 import type { ChildOutcome, ChildSession, PlacedRequest } from "../../../SubagentProvider.ts"
+import type { SubagentUsage } from "../../../SubagentResult.ts"
+import { addUsage } from "../../../SubagentResult.ts"
 import type { CallError } from "./connection.ts"
 import type { Initialized, Session } from "./handshake.ts"
 import {
@@ -86,7 +88,16 @@ const turnOf = (
   Effect.gen(function* () {
     // a turn before this one may have been cancelled, and the agent not have ended it
     if (peer.answered !== undefined) yield* Deferred.await(peer.answered)
-    const say = (blocks: ReadonlyArray<ContentBlock>) => ask(peer, sessionId, blocks, scope)
+    let used: SubagentUsage | undefined
+    const say = (blocks: ReadonlyArray<ContentBlock>) =>
+      Effect.map(ask(peer, sessionId, blocks, scope), ({ lastText, outcome: { usage, ...outcome } }): PromptEnd => {
+        // each answer tells of its own prompt
+        if (usage !== undefined) {
+          used = used === undefined ? usage : addUsage(used, usage)
+          peer.placed.emit({ _tag: "Usage", usage: used })
+        }
+        return { outcome, lastText }
+      })
     if (output === undefined) return (yield* say(prompt)).outcome
     let end = yield* say([...prompt, text(output.instruction)])
     let structured: Pick<ChildOutcome, "structured"> = {}

@@ -465,6 +465,19 @@ describe("a resumed run", () => {
     }).pipe(Effect.scoped, Effect.provide(stubLayer()))
   )
 
+  it.live("(16) has used what its own turn has", () =>
+    Effect.gen(function* () {
+      const turn = (input: number): ReadonlyArray<Step> => [
+        ["say", "a"],
+        ["answer", { stopReason: "end_turn", usage: { inputTokens: input } }]
+      ]
+      const first = yield* start(turn(10))
+      assert.deepStrictEqual((yield* first.result).usage, { input: 10 })
+      const second = yield* first.resume!(JSON.stringify(turn(5)))
+      assert.deepStrictEqual((yield* second.result).usage, { input: 5 })
+    }).pipe(Effect.scoped, Effect.provide(stubLayer()))
+  )
+
   it.live("(16) is refused what this agent does not take", () =>
     Effect.gen(function* () {
       const first = yield* start([["say", "a"]])
@@ -548,6 +561,20 @@ describe("a structured value", () => {
         })
       )
     )
+  )
+
+  it.live("(13) has cost what all its prompts have, also if the last of them does not tell", () =>
+    Effect.gen(function* () {
+      const used = (input: number, output: number) =>
+        ["answer", { stopReason: "end_turn", usage: { inputTokens: input, outputTokens: output } }] as const
+      const corrected = yield* structured([
+        [["say", "Ada"], used(10, 1)],
+        [["say", '{"name":"Ada"}'], used(20, 2)]
+      ])
+      assert.deepStrictEqual(corrected.usage, { input: 30, output: 3 })
+      const silent = yield* structured([[["say", "Ada"], used(10, 1)], [["say", '{"name":"Ada"}']]])
+      assert.deepStrictEqual(silent.usage, { input: 10, output: 1 })
+    })
   )
 
   it.live("(13) is not asked for again of a turn that has not completed", () =>
