@@ -241,6 +241,18 @@ describe("a turn whose calls are counted", () => {
     })
   )
 
+  it.effect("does not ask for a call that its own cap leaves no room for, when it has its answer (15)", () =>
+    Effect.gen(function* () {
+      const seam = allowing(1)
+      const agent = yield* open(calculator([{ text: "3", delay: "1 second" }], { maxTurns: 1 }), seam)
+      const fiber = yield* Effect.forkChild(agent.turn("1 + 2?"), { startImmediately: true })
+      yield* agent.steer("and 3 + 4?")
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* Fiber.join(fiber), { stopReason: "completed" })
+      assert.strictEqual(seam.asked, 1)
+    })
+  )
+
   it.effect("that has read them is not done with its earlier answer", () =>
     Effect.gen(function* () {
       const script: ScriptedModel.Script = [{ text: "3", delay: "1 second" }, { toolCalls: [add] }, { text: "wait" }]
@@ -295,6 +307,19 @@ describe("a value that was asked for (13)", () => {
       assert.notProperty(value.result, "structured")
       assert.deepStrictEqual(value.result.output, [Content.text("three")])
       assert.deepStrictEqual(value.calls[1]?.tools, [])
+    })
+  )
+
+  it.effect("is still missing when its agent has said something and has messages left to read (15)", () =>
+    Effect.gen(function* () {
+      const runtime = calculator(({ index }) => ({ text: index === 0 ? "three" : "no value", delay: "1 second" }))
+      const output = { schema: outputSchema, decode: Effect.succeed }
+      const agent = yield* open(runtime, { ...allowing(1), output })
+      const fiber = yield* Effect.forkChild(agent.turn("count"), { startImmediately: true })
+      yield* agent.steer("and again")
+      yield* TestClock.adjust("2 seconds")
+      assert.deepStrictEqual(yield* Fiber.join(fiber), error)
+      assert.strictEqual(saidBy(agent), "no value")
     })
   )
 
