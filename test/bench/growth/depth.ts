@@ -1,5 +1,5 @@
 /** Depth: a child that delegates to a child, and so on. What each of them costs. */
-import { Agent, Content, Subagents } from "effect-subagent"
+import { Agent, Content, Limits, Subagents } from "effect-subagent"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -7,7 +7,7 @@ import { check, costOf, timed } from "../measures.ts"
 import type { At, Growth } from "./Growth.ts"
 
 const ours: At = Effect.fnUntraced(function* (depth, scale) {
-  const options = Subagents.layerOptions({ maxDepth: depth })
+  const options = Limits.layer({ maxDepth: depth })
   const context = yield* Layer.build(Subagents.layer.pipe(Layer.provide(options)))
   const seam = Context.get(context, Subagents.Subagents)
   yield* seam.register({
