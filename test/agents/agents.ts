@@ -40,6 +40,8 @@ export interface RealAgent {
   readonly write: (path: string, text: string) => ToolCall
   /** How long after its start a session can be taken up by another process, if not at once. */
   readonly takenUpAfter?: Duration.Input
+  /** Whether a command goes on after the turn in which it was begun has been cancelled. A release ends it all the same. */
+  readonly leavesCommands?: boolean
   /** What it can't, by scenario, and why. */
   readonly cannot?: { readonly [scenario: string]: string }
 }
@@ -74,6 +76,7 @@ export const agents: ReadonlyArray<RealAgent> = [
       input: { cmd: command, sandbox_permissions: "require_escalated", justification: "It was asked for." }
     }),
     write: (path, text) => ({ name: "write", input: { path, text } }),
+    leavesCommands: true,
     cannot: { files: "it writes files itself" }
   },
   {

@@ -59,7 +59,8 @@ export interface Scenario {
   readonly name: string
   /** What holds, for the docs. */
   readonly says: string
-  readonly run: (bench: Bench) => Effect.Effect<void, unknown, Scope.Scope>
+  /** Gives a note, if there is something to say of how it went. */
+  readonly run: (bench: Bench) => Effect.Effect<string | void, unknown, Scope.Scope>
 }
 
 /** Opens a bench. Its folders go with the scope, after everything else. */

@@ -3,14 +3,14 @@ import type { RealAgent } from "./agents.ts"
 import type { Scenario } from "./bench.ts"
 
 export type Cell =
-  | { readonly _tag: "Passed" }
+  | { readonly _tag: "Passed"; readonly note?: string }
   | { readonly _tag: "Failed"; readonly why: string }
   | { readonly _tag: "NotOffered"; readonly why: string }
 
 /** By agent, then by scenario. */
 export type Cells = ReadonlyMap<string, ReadonlyMap<string, Cell>>
 
-/** The table in Markdown, with a note for each cell that is not simply passed. */
+/** The table in Markdown, with a note for each cell of which there is more to say. */
 export const render = (agents: ReadonlyArray<RealAgent>, scenarios: ReadonlyArray<Scenario>, cells: Cells): string => {
   const notes: Array<string> = []
   const noted = (mark: string, why: string): string => {
@@ -19,7 +19,7 @@ export const render = (agents: ReadonlyArray<RealAgent>, scenarios: ReadonlyArra
   }
   const show = (cell: Cell | undefined): string => {
     if (cell === undefined) return ""
-    if (cell._tag === "Passed") return "ok"
+    if (cell._tag === "Passed") return cell.note === undefined ? "ok" : noted("ok", cell.note)
     return noted(cell._tag === "Failed" ? "failed" : "not offered", cell.why)
   }
   const row = (...columns: ReadonlyArray<string>): string => `| ${columns.join(" | ")} |`

@@ -49,7 +49,7 @@ const cellOf = (agent: RealAgent, bin: string, model: FakeModel, scenario: Scena
     const why = agent.cannot?.[scenario.name]
     if (why !== undefined) return { _tag: "NotOffered", why }
     const problems: Array<string> = []
-    yield* Effect.scoped(
+    const note = yield* Effect.scoped(
       Effect.gen(function* () {
         const bench = yield* open(agent, bin, model)
         const exit = yield* Effect.scoped(scenario.run(bench)).pipe(
@@ -59,9 +59,11 @@ const cellOf = (agent: RealAgent, bin: string, model: FakeModel, scenario: Scena
         )
         if (Exit.isFailure(exit)) problems.push(describe(exit.cause))
         problems.push(...bench.problems, ...model.takeProblems(), ...leftOf(bench))
+        return Exit.isSuccess(exit) ? exit.value : undefined
       })
     )
-    return problems.length === 0 ? { _tag: "Passed" } : { _tag: "Failed", why: problems.join("; ") }
+    if (problems.length > 0) return { _tag: "Failed", why: problems.join("; ") }
+    return { _tag: "Passed", ...(note !== undefined && { note }) }
   })
 
 /** What is left, each as a problem. It is ended here, so that one scenario's fault is not the next one's. */

@@ -98,7 +98,9 @@ const cancelled = (stage: Stage): Scenario["run"] =>
     assertCompleted(yield* resumed.result, "Here I am again.")
     assert.equal(textOf(updates), "Here I am again.")
     if (stage === asking) assert.ok(!fs.existsSync(path.join(bench.folder, "made")), "done although nobody allowed it")
+    if (stage === inTool && bench.agent.leavesCommands === true) return "the command goes on until the release"
     if (stopped !== undefined) yield* Effect.timeout(stopped, "20 seconds")
+    return undefined
   })
 
 /** Releases at a stage: whatever the agent was doing is over when that returns. */
