@@ -18,7 +18,7 @@ export const cited = (title: string): ReadonlyArray<number> =>
       .split(",")
       .flatMap((part) => {
         const [from = 0, to = from] = part.split(/[–-]/).map(Number)
-        return from > 19 || to > 19 ? [] : Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => from + i)
+        return from > 20 || to > 20 ? [] : Array.from({ length: Math.max(0, to - from + 1) }, (_, i) => from + i)
       })
       .filter((item) => item >= 1)
   )
