@@ -21,6 +21,7 @@ import { Streamed } from "./openai/streamed.ts"
 import { formatOf, toolsOf } from "./openai/tools.ts"
 import { Chunk, Completion } from "./openai/wire.ts"
 
+// #region options
 export interface Options {
   /** The model's name, as the server knows it. */
   readonly model: string
@@ -29,6 +30,7 @@ export interface Options {
   /** @default "https://api.openai.com/v1" */
   readonly baseUrl?: string | undefined
 }
+// #endregion
 
 export const make = ({
   apiKey,
