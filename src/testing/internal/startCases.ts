@@ -63,6 +63,8 @@ const asking: ReadonlyArray<readonly [string, Partial<SubagentStartRequest>]> = 
   ["toolFilter", { toolFilter: { deny: ["a"] } }],
   ["model", { agentOptions: { model: "a" } }],
   ["systemPrompt", { agentOptions: { systemPrompt: "a" } }],
+  ["usage", { maxTokens: 1_000_000 }],
+  ["turns", { maxTurns: 1000 }],
   ...(
     [
       { type: "image", data: "", mimeType: "image/png" },

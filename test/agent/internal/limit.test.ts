@@ -334,3 +334,41 @@ describe("a value that was asked for (13)", () => {
     })
   )
 })
+
+describe("a child of the seam's, limited", () => {
+  const used = { input: 10, output: 1 }
+  const reading: ScriptedModel.Rule = ({ tools, userText }) =>
+    userText === "go on"
+      ? { text: "all of it", usage: used }
+      : tools.length > 0
+        ? { toolCalls: [{ name: "read", params: {} }], usage: used }
+        : { text: "half of it", usage: used }
+  const limits: ReadonlyArray<[string, object, object, number]> = [
+    ["turns", { maxTurns: 2 }, { name: "maxTurns", limit: 2, used: 2 }, 2],
+    ["tokens", { maxTokens: 25 }, { name: "maxTokens", limit: 25, used: 33 }, 3]
+  ]
+  for (const [what, fields, figures, steps] of limits) {
+    it.effect(`in ${what} gives what it has got, with its figures, and can be gone on with (16)`, () =>
+      Effect.gen(function* () {
+        const { value } = yield* inTree(reading, (tree) =>
+          Effect.gen(function* () {
+            const run = yield* tree.start("spawn", "read all", fields)
+            const result = yield* run.result
+            const calls = (yield* tree.calls).length
+            const resumed = yield* Effect.flatMap(run.resume!("go on"), ({ result }) => result)
+            return { executed: tree.executed.length, result, calls, resumed }
+          })
+        )
+        assert.strictEqual(value.executed, steps)
+        assert.strictEqual(value.calls, steps + 1)
+        const { failure, output, stopReason, usage } = value.result
+        assert.deepStrictEqual([stopReason, output], ["error", [Content.text("half of it")]])
+        assert.deepInclude(failure, { kind: "limit", ...figures })
+        const n = steps + 1
+        assert.deepStrictEqual(usage, { input: 10 * n, output: n, total: 11 * n })
+        assert.deepStrictEqual(value.resumed.output, [Content.text("all of it")])
+        assert.strictEqual(value.resumed.stopReason, "completed")
+      })
+    )
+  }
+})
