@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
-import { boundsOf, limitFields, tightest } from "../../src/internal/readLimits.ts"
+import { BoundsOf, boundsOf, limitFields, tightest } from "../../src/internal/readLimits.ts"
 import { makeRandom } from "../utils/randomLives.ts"
 
 const names = ["startTimeout", "timeout", "idleTimeout", "maxTurns", "maxTokens", "maxRuns"] as const
@@ -102,6 +102,38 @@ describe("tightest", () => {
       assert.deepEqual(tightest(a, tightest(b, c)), expected)
       assert.deepEqual(tightest(tightest(c, a), b), expected)
       assert.deepEqual(tightest(expected, a), expected)
+    }
+  })
+})
+
+describe("BoundsOf", () => {
+  const isRight = Schema.is(BoundsOf)
+
+  it("reads what boundsOf has made, after it was kept as text", () => {
+    const bounds = boundsOf({
+      startTimeout: 1,
+      timeout: "1 hour",
+      idleTimeout: 1.5,
+      maxTurns: 1,
+      maxTokens: 5,
+      maxRuns: 0
+    })
+    assert.deepStrictEqual(Schema.decodeUnknownSync(BoundsOf)(JSON.parse(JSON.stringify(bounds))), bounds)
+    assert.isTrue(isRight({}))
+  })
+
+  it("reads no figure that boundsOf does not make", () => {
+    for (const name of names) {
+      const none = [
+        -1,
+        Number.NaN,
+        Number.POSITIVE_INFINITY,
+        "1",
+        null,
+        undefined,
+        ...(name === "maxRuns" ? [0.5] : [0])
+      ]
+      for (const figure of none) assert.isFalse(isRight({ [name]: figure }), `${name} ${String(figure)}`)
     }
   })
 })
