@@ -217,7 +217,7 @@ describe("C: races and untrue ends", () => {
     Effect.gen(function* () {
       const events = yield* noting
       const ends: Array<string> = []
-      for (let i = 0; i < 12; i++) {
+      for (let i = 0; i < 6; i++) {
         const run = yield* start([["say", "done"]])
         yield* underWay(run)
         // the answer is on its way: sooner or later than the cancel
@@ -228,7 +228,7 @@ describe("C: races and untrue ends", () => {
         assert.strictEqual((yield* run.result).stopReason, stopReason)
         ends.push(`end ${run.runId} ${stopReason} ${stopReason === "aborted" ? "Caller" : ""}`)
       }
-      yield* heard(events, 24)
+      yield* heard(events, 12)
       assert.deepStrictEqual(
         events.filter((event) => event.startsWith("end")),
         ends
@@ -434,7 +434,7 @@ describe("I: what is left", () => {
   it.live("I7: many runs under one signal leave no listener on it", () =>
     Effect.gen(function* () {
       const { signal } = controller()
-      for (let i = 0; i < 10; i++) yield* run([["say", "a"]], { signal })
+      for (let i = 0; i < 4; i++) yield* run([["say", "a"]], { signal })
       yield* Effect.exit(Effect.scoped(start([["say", "a"]], { signal, prompt: "" })))
       assert.strictEqual(getEventListeners(signal, "abort").length, 0)
     }).pipe(Effect.provide(stubLayer()))
