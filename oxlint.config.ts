@@ -45,7 +45,8 @@ export const modules: ReadonlyArray<ReadonlyArray<string>> = [
     "internal/promisedProvider",
     "internal/updateLog",
     "internal/verdict",
-    "internal/watch"
+    "internal/watch",
+    "internal/watchers"
   ],
   [
     "Subagents",

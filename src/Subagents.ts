@@ -36,6 +36,7 @@ import { readResume, readToken } from "./internal/readResume.ts"
 import * as Runs from "./internal/runs.ts"
 import { startRun } from "./internal/startRun.ts"
 import type { AllWaiting } from "./internal/waiting.ts"
+import { Watchers } from "./internal/watchers.ts"
 import { Limits } from "./Limits.ts"
 import type { ResumeToken } from "./ResumeToken.ts"
 import type { SubagentErrorReason } from "./SubagentError.ts"
@@ -168,10 +169,12 @@ export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Eff
   /** The children that are being resumed with a token and have no run yet. */
   const resuming = new Map<AgentId, RunId>()
   const waiting: AllWaiting = new Map()
+  const watchers = new Watchers(yield* Clock.Clock, Effect.runForkWith(yield* Effect.context()))
   let isClosed = false
   const registry: Registry = {
     runs,
     limiter,
+    watchers,
     waiting,
     updateCapacity: options.updateCapacity,
     isClosed: () => isClosed
@@ -184,7 +187,14 @@ export const make: Effect.Effect<Subagents["Service"], never, Scope.Scope> = Eff
       for (const callOff of waiting.keys()) callOff()
       const released = Array.from(runs.all(), (run) => runs.release(run, { _tag: "Release" }, exit))
       return Effect.all([...over, ...released], { concurrency: "unbounded", discard: true })
-    }).pipe(Effect.andThen(Effect.sync(() => events.end())))
+    }).pipe(
+      Effect.andThen(
+        Effect.sync(() => {
+          watchers.close()
+          events.end()
+        })
+      )
+    )
   )
 
   const find = (name: string) =>

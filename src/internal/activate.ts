@@ -54,11 +54,13 @@ import { UpdateLog } from "./updateLog.ts"
 import { errorOf, fault, judge } from "./verdict.ts"
 import type { AllWaiting } from "./waiting.ts"
 import { Waiting } from "./waiting.ts"
+import type { Watchers } from "./watchers.ts"
 
 /** What the runs of one registry share. */
 export interface Registry {
   readonly runs: Runs
   readonly limiter: Limiter
+  readonly watchers: Watchers
   /** The starts and resumes under way. */
   readonly waiting: AllWaiting
   readonly updateCapacity: number
@@ -108,7 +110,7 @@ interface Activation {
  */
 export const activate = (child: Child, activation: Activation): Effect.Effect<SubagentRun> => {
   const { clock, place, provider, session } = child
-  const { limiter, runs } = child.registry
+  const { limiter, runs, watchers } = child.registry
   const { admission, approver, log, owner, scope } = activation
   const run: Run = {
     lineage: place.lineage.runId === activation.runId ? place.lineage : lineageOf(place, activation),
@@ -135,9 +137,10 @@ export const activate = (child: Child, activation: Activation): Effect.Effect<Su
   }
   if (admission !== undefined) {
     const stop = (failure: SubagentFailure): void => runs.stop(run, failure)
-    run.keeper = log.keeper = new Keeper({ run, admission, clock, wrapUp: limiter.wrapUp, stop })
+    run.keeper = log.keeper = new Keeper({ run, admission, watchers, wrapUp: limiter.wrapUp, stop })
   }
   runs.accept(run)
+  run.keeper?.begin()
   return begin(child, activation, run)
 }
 
@@ -173,11 +176,6 @@ const begin = (
         })
         Fiber.runIn(run.turn, scope)
         run.turn.addObserver((exit) => runs.conclude(run, exit))
-        if (run.keeper?.watch !== undefined) {
-          const watching = fork(run.keeper.watch.watching, fiber, { approver, scope })
-          Fiber.runIn(watching, scope)
-          run.keeper.watchedBy(watching)
-        }
         // its first step may have ended the run before there was a fiber to interrupt
         if (run.verdict !== undefined) run.turn.interruptUnsafe()
       }

