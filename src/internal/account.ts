@@ -70,18 +70,22 @@ const upToBacked = (chain: Chain): Chain => {
 /** Whether anything in a chain limits tokens. */
 export const limitsTokens = (chain: Chain): boolean => chain.some(({ maxTokens }) => maxTokens !== undefined)
 
-/** Why no run can be started below a chain, or none with so many tokens; nothing, if one can. */
-export const refusalOf = (above: Chain, tokens = 0): LimitReached | undefined => {
-  for (const { asked, maxRuns, of, runs } of above) {
-    if (maxRuns !== undefined && runs >= maxRuns) {
-      return new LimitReached({ name: "maxRuns", of, limit: maxRuns, used: runs, ...looser(asked.maxRuns, maxRuns) })
+/** Why no run can be started below a chain, or none with so many tokens (`asked` may be more); nothing, if one can. */
+export const refusalOf = (above: Chain, tokens = 0, asked = tokens): LimitReached | undefined => {
+  // what those further in have asked for holds where something further out is tighter
+  let runsAsked: number | undefined
+  for (const account of above) {
+    const { maxRuns: limit, of, runs: used } = account
+    runsAsked ??= account.asked.maxRuns
+    if (limit !== undefined && used >= limit) {
+      return new LimitReached({ name: "maxRuns", of, limit, used, ...looser(runsAsked, limit) })
     }
   }
   const short = upToBacked(above).find(({ available }) => available < Math.max(tokens, 1))
   if (short === undefined) return undefined
   const { maxTokens: limit = 0, of, reserved, tokens: used } = short
-  const asked = tokens > 0 ? { asked: tokens } : looser(short.asked.maxTokens, limit)
-  return new LimitReached({ name: "maxTokens", of, limit, used, ...(reserved > 0 && { reserved }), ...asked })
+  const beside = tokens > 0 ? { asked } : looser(short.asked.maxTokens, limit)
+  return new LimitReached({ name: "maxTokens", of, limit, used, ...(reserved > 0 && { reserved }), ...beside })
 }
 
 /** Counts a run below a chain, and reserves what its own account is to have. */

@@ -67,7 +67,7 @@ export class Admission {
 
   /** Why there can be no such run, as things are now; nothing, if there can. */
   get refusal(): LimitReached | undefined {
-    return refusalOf(this.above, this.tokens)
+    return refusalOf(this.above, this.tokens, this.asking.asked?.maxTokens)
   }
 
   /** Asks for a place. It may have to be waited for: then `onGranted` says when it is there. */
