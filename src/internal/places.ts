@@ -179,7 +179,6 @@ export const make = (caps: MaxConcurrent, maxQueued: number): Places => {
   const joinLine = (lane: Lane, pool: Pool): void => {
     lane.heldUpBy = pool
     pool.line.add(lane)
-    if (stalled.has(pool)) changed.add(pool)
   }
 
   const openLane = ({ parentKey, provider }: Wanted, parent: Held | undefined, pools: ReadonlyArray<Pool>): Lane => {
@@ -253,11 +252,22 @@ export const make = (caps: MaxConcurrent, maxQueued: number): Places => {
     return false
   }
 
+  /** Adds the pools in which those above a lane wait with everybody else there. */
+  const stalledAbove = (lane: Lane, found: Set<Pool>): void => {
+    for (let holder = lane.parent; holder !== undefined; holder = holder.parent) {
+      for (const { pool } of holder.places) if (stalled.has(pool)) found.add(pool)
+    }
+  }
+
   const lend = (holder: Held): void => {
     if (!holder.places.some(({ atWork, occupants }) => atWork === 0 && occupants.at(-1) === holder)) return
     for (const lane of lanesBelow(holder)) {
       // strangers help when the family can't
-      if (!attempt(lane, isFull)) continue
+      if (!attempt(lane, isFull)) {
+        // it no longer waits for what it could borrow
+        stalledAbove(lane, changed)
+        continue
+      }
       // the next time it is the turn of another child
       for (let each = lane.parent!; each !== holder; each = each.parent!) {
         each.parent!.kids!.delete(each)
@@ -288,11 +298,7 @@ export const make = (caps: MaxConcurrent, maxQueued: number): Places => {
     changed.clear()
     for (const pool of reached) {
       if (pool.line.first !== undefined && !isClosed(pool)) opened.add(pool)
-      for (const lane of pool.lanes) {
-        for (let holder = lane.parent; holder !== undefined; holder = holder.parent) {
-          for (const place of holder.places) if (stalled.has(place.pool)) reached.add(place.pool)
-        }
-      }
+      for (const lane of pool.lanes) stalledAbove(lane, reached)
     }
   }
 
@@ -325,9 +331,7 @@ export const make = (caps: MaxConcurrent, maxQueued: number): Places => {
     else joinLine(lane, pool!)
     held.state = "gone"
     refresh(lane.parent)
-    for (let holder = lane.parent; holder !== undefined; holder = holder.parent) {
-      for (const { pool } of holder.places) if (stalled.has(pool)) changed.add(pool)
-    }
+    stalledAbove(lane, changed)
   }
 
   const leavePlaces = (held: Held): void => {

@@ -222,8 +222,9 @@ const isStuck = (stalled: Pool): boolean => {
       for (const occupant of occupants) {
         for (const lane of lanesBelow(occupant)) {
           // whoever can go on is about to
-          if (obstacle(lane, isFull) === undefined) return false
-          for (const next of lane.pools) if (next.isFull) reached.add(next)
+          const obstacles = lane.pools.filter((next) => next.isFull && lent(next, lane) === undefined)
+          if (obstacles.length === 0) return false
+          for (const next of obstacles) reached.add(next)
         }
       }
     }

@@ -130,7 +130,7 @@ describe("a ticket", () => {
   })
 
   it("gives back once, however often it is told to", () => {
-    const { ask, log } = makeWorld({ overall: 1 })
+    const { ask, log, places } = makeWorld({ overall: 1 })
     const first = ask({ name: "first" })
     const second = ask({ name: "second" })
     const third = ask({ name: "third" })
@@ -139,9 +139,13 @@ describe("a ticket", () => {
     assert.deepStrictEqual([log, second.isGranted, third.isGranted], [["second"], true, false])
     third.giveBack()
     third.giveBack()
-    ask({ name: "fourth" })
+    assert.deepStrictEqual(places.counts(), { ...nothing, granted: 1, overall: 1 })
+    const fourth = ask({ name: "fourth" })
     second.giveBack()
     assert.deepStrictEqual(log, ["second", "fourth"])
+    fourth.giveBack()
+    fourth.giveBack()
+    assert.deepStrictEqual(places.counts(), nothing)
   })
 
   it("knows its parent", () => {
@@ -419,6 +423,16 @@ describe("a family", () => {
     assert.deepStrictEqual(clear(), ["child"])
   })
 
+  it("has one child at a time in its place where nobody may wait", () => {
+    const { ask, attempt } = makeWorld({ overall: 1 }, 0)
+    const parent = ask({ name: "parent" })
+    const wanted = { name: "child", parentKey: "parent", below: parent }
+    const child = ask(wanted)
+    assert.isTrue(Result.isFailure(attempt(wanted)))
+    child.giveBack()
+    assert.isTrue(ask(wanted).isGranted)
+  })
+
   it("keeps a place until the last of it is done, and those that are left go on", () => {
     const { ask, clear, places } = makeWorld({ overall: 1 })
     const top = ask({ name: "top" })
@@ -514,6 +528,43 @@ describe("two families that wait for each other", () => {
     assert.deepStrictEqual(clear(), ["wants z"])
     wantsZ.giveBack()
     assert.deepStrictEqual(clear(), ["k1"])
+  })
+
+  it("go on though others are at work under a cap that the families share with them", () => {
+    const { ask, clear, wantK2 } = makeCycle({ overall: 3, provider: 1 })
+    ask({ name: "at work", provider: "z", rootId: "r3", parentKey: "r3" })
+    ask(wantK2)
+    assert.deepStrictEqual(clear(), ["k1"])
+  })
+
+  /** A borrower that waits for another family, whose lender has a child that waits for the borrower, and for more. */
+  const makeLender = (caps: Limits.MaxConcurrent) => {
+    const world = makeWorld(caps)
+    const { ask } = world
+    const lender = ask({ name: "lender", provider: "y" })
+    const borrower = ask({ name: "borrower", provider: "y", parentKey: "lender", below: lender })
+    const other = ask({ name: "other", provider: "z", rootId: "r2", parentKey: "r2" })
+    const atWork = ["at work", "at work too"].map((name) => ask({ name, provider: "w", rootId: "r3", parentKey: name }))
+    ask({ name: "of the other", provider: "y", rootId: "r2", parentKey: "other", below: other })
+    return { ...world, lender, borrower, atWork }
+  }
+
+  it("go on as soon as there is room for what one of them waited for beside", () => {
+    const { ask, atWork, borrower, clear, lender } = makeLender({ overall: 4, provider: { y: 1, z: 1 } })
+    ask({ name: "sibling", provider: "y", parentKey: "lender", below: lender })
+    ask({ name: "of the borrower", provider: "z", parentKey: "borrower", below: borrower })
+    assert.deepStrictEqual(clear(), [])
+    atWork[0]!.giveBack()
+    assert.deepStrictEqual(clear(), ["of the other"])
+  })
+
+  it("go on when the one through whom they waited for others gives back", () => {
+    const { ask, borrower, clear, lender } = makeLender({ provider: { w: 2, y: 1, z: 1 } })
+    ask({ name: "sibling", provider: "w", parentKey: "lender", below: lender })
+    ask({ name: "of the borrower", provider: "z", parentKey: "borrower", below: borrower })
+    assert.deepStrictEqual(clear(), [])
+    lender.giveBack()
+    assert.deepStrictEqual(clear(), ["of the other"])
   })
 
   it("refuse rather than queue where nothing may be queued", () => {
