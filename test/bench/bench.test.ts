@@ -20,7 +20,7 @@ const tiny: Scale = {
   items: 250,
   turns: 2,
   updates: 20,
-  flood: 2000,
+  flood: 300,
   collections: 1
 }
 
@@ -144,8 +144,14 @@ describe("the benchmark", () => {
     const svg = draw(plot)
     assert.include(svg, "<title>Cost &amp; &lt;size&gt;</title>")
     // from the least to the most of both axes: the lower left corner and the upper right one
-    assert.include(svg, '<polyline points="64.0,268.0 460.0,44.0"')
+    assert.include(svg, '<polyline points="84.0,268.0 460.0,44.0"')
     assert.strictEqual(svg.match(/<circle /g)?.length, 4)
+    const near = draw({ ...plot, curves: { ours: [10, 100], floor: [10, 100], plain: [10, 1000] } })
+    const tops = [...near.matchAll(/x="474.0" y="([0-9.]+)"/g)].map(([, top]) => Number(top))
+    assert.deepStrictEqual(
+      tops.map((top) => top - tops[2]!),
+      [112, 127, 0]
+    )
     assert.strictEqual(
       tableOfPlot(plot),
       "| children | 1 | 100 |\n|---|---:|---:|\n| ours, µs | 10 | 1000 |\n| floor, µs | 10 | 20 |"

@@ -11,7 +11,7 @@ export interface Plot {
 
 const width = 640
 const height = 320
-const area = { left: 64, right: 460, top: 44, bottom: 268 }
+const area = { left: 84, right: 460, top: 44, bottom: 268 }
 const colours = ["#b4460f", "#2b6cb0", "#4a7c59", "#6b6b6b"]
 
 const escape = (text: string): string => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")
@@ -32,6 +32,16 @@ export const ticks = (least: number, most: number): ReadonlyArray<number> => {
   return found.slice(first, last + 1)
 }
 
+/** Moves labels down until none lies on another. */
+const apart = (tops: ReadonlyArray<number>): ReadonlyArray<number> => {
+  const placed = [...tops]
+  let last = Number.NEGATIVE_INFINITY
+  for (const i of tops.map((_, i) => i).toSorted((a, b) => tops[a]! - tops[b]!)) {
+    last = placed[i] = Math.max(tops[i]!, last + 15)
+  }
+  return placed
+}
+
 export const draw = ({ curves, of, sizes, title, unit }: Plot): string => {
   const costs = Object.values(curves).flat()
   const marks = ticks(Math.min(...costs), Math.max(...costs))
@@ -40,6 +50,7 @@ export const draw = ({ curves, of, sizes, title, unit }: Plot): string => {
   const at = (value: number): string => value.toFixed(1)
   const label = (text: string, left: number, top: number, anchor: string, colour = "#333"): string =>
     `<text x="${at(left)}" y="${at(top)}" text-anchor="${anchor}" fill="${colour}">${escape(text)}</text>`
+  const labels = apart(Object.values(curves).map((curve) => y(curve.at(-1)!) + 4))
   const drawn = Object.entries(curves).map(([name, curve], i) => {
     const colour = colours[i % colours.length]!
     const points = curve.map((cost, k) => `${at(x(sizes[k]!))},${at(y(cost))}`)
@@ -49,7 +60,7 @@ export const draw = ({ curves, of, sizes, title, unit }: Plot): string => {
         const [left, top] = point.split(",")
         return `<circle cx="${left}" cy="${top}" r="3" fill="${colour}"/>`
       }),
-      label(name, area.right + 14, y(curve.at(-1)!) + 4, "start", colour)
+      label(name, area.right + 14, labels[i]!, "start", colour)
     ].join("\n")
   })
   return `${[
