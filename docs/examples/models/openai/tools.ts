@@ -8,8 +8,8 @@ import type * as Schema from "effect/Schema"
 import type { ChatCompletionCreateParams, ChatCompletionFunctionTool } from "openai/resources/chat/completions"
 
 /**
- * Those of the tools that the choice leaves. Narrowing the choice itself is known to one server only, and forbidding the
- * tools that one sends to few: what may not be called is not sent.
+ * The tools, which are those that the choice leaves. Narrowing the choice itself is known to one server only, and
+ * forbidding the tools that one sends to few: what may not be called is not sent.
  */
 export const toolsOf = ({
   toolChoice,
@@ -17,26 +17,16 @@ export const toolsOf = ({
 }: Pick<LanguageModel.ProviderOptions, "toolChoice" | "tools">): Result.Result<
   Pick<ChatCompletionCreateParams, "tools" | "tool_choice">,
   AiError.AiErrorReason
-> => {
-  const { choice, isOffered } = choose(toolChoice)
-  return Result.map(Result.all(tools.filter(({ name }) => isOffered(name)).map(toolOf)), (tools) =>
-    tools.length === 0 ? {} : { tools, tool_choice: choice }
-  )
-}
+> =>
+  toolChoice === "none" || tools.length === 0
+    ? Result.succeed({})
+    : Result.map(Result.all(tools.map(toolOf)), (tools) => ({ tools, tool_choice: choiceOf(toolChoice) }))
 
-const choose = (
+const choiceOf = (
   toolChoice: LanguageModel.ToolChoice<string>
-): {
-  readonly choice: NonNullable<ChatCompletionCreateParams["tool_choice"]>
-  readonly isOffered: (name: string) => boolean
-} => {
-  if (toolChoice === "none") return { choice: "none", isOffered: () => false }
-  if (typeof toolChoice === "string") return { choice: toolChoice, isOffered: () => true }
-  if ("tool" in toolChoice) {
-    return { choice: { type: "function", function: { name: toolChoice.tool } }, isOffered: () => true }
-  }
-  const { mode = "auto", oneOf } = toolChoice
-  return { choice: mode, isOffered: (name) => oneOf.includes(name) }
+): NonNullable<ChatCompletionCreateParams["tool_choice"]> => {
+  if (typeof toolChoice === "string") return toolChoice
+  return "tool" in toolChoice ? { type: "function", function: { name: toolChoice.tool } } : (toolChoice.mode ?? "auto")
 }
 
 const toolOf = (tool: Tool.Any): Result.Result<ChatCompletionFunctionTool, AiError.AiErrorReason> => {
