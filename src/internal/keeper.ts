@@ -75,6 +75,11 @@ export class Keeper {
   settle(usage: SubagentUsage | undefined): void {
     if (usage !== undefined) this.meter.charge(usage)
     if (this.watch !== undefined) this.watchers.remove(this.watch)
+    this.admission.close()
+  }
+
+  /** Its place comes back, too. Whoever has waited for it goes on at once. */
+  giveBack(): void {
     this.admission.settle()
   }
 }

@@ -103,9 +103,14 @@ export class Admission {
     this.ticket?.giveBack()
   }
 
-  /** Gives back what a run that is over has not used. */
-  settle(): void {
+  /** Gives back the tokens that a run that is over has not used. */
+  close(): void {
     if (this.own !== undefined) settle(this.own, this.above)
+  }
+
+  /** Gives back everything, for a run that is over: whoever has waited for its place goes on at once. */
+  settle(): void {
+    this.close()
     this.ticket?.giveBack()
   }
 }

@@ -165,6 +165,7 @@ export const make = (options: {
     const verdict = Exit.isSuccess(exit) ? exit : Exit.fail(turnError(run.provider, exit.cause))
     fix(run, verdict)
     announceEnd(run)
+    run.keeper?.giveBack()
     Deferred.doneUnsafe(run.done, run.verdict!)
     for (const callOff of run.starts) callOff()
   }
@@ -178,7 +179,8 @@ export const make = (options: {
   }
 
   const halt = (top: Run, verdictOf: (fold: OutputFold) => SubagentResult): void => {
-    // Every verdict is fixed before anyone is woken: a parent that hears of its child's end must not go on from there.
+    // Every verdict is fixed before anyone is woken: a parent that hears of its child's end must not go on from there,
+    // and neither must a start of its that has waited for the child's place.
     const halted: Array<Run> = []
     const visit = (run: Run, verdictOf: (fold: OutputFold) => SubagentResult): void => {
       const cause: AbortCause = { _tag: "Parent", runId: run.lineage.runId }
@@ -190,6 +192,7 @@ export const make = (options: {
     visit(top, verdictOf)
     for (const run of halted) announceEnd(run)
     for (const run of halted.toReversed()) run.turn?.interruptUnsafe()
+    for (const run of halted) run.keeper?.giveBack()
     for (const run of halted) Deferred.doneUnsafe(run.done, run.verdict!)
     for (const run of halted) for (const callOff of run.starts) callOff()
   }
