@@ -3,8 +3,6 @@
  * model runs a command and writes a file.
  */
 
-import type * as Duration from "effect/Duration"
-
 /** A tool call as the model makes it. */
 export interface ToolCall {
   readonly name: string
@@ -39,7 +37,7 @@ export interface RealAgent {
   /** How its model writes a file. */
   readonly write: (path: string, text: string) => ToolCall
   /** How long after its start a session can be taken up by another process, if not at once. */
-  readonly takenUpAfter?: Duration.Input
+  readonly takenUpAfter?: `${number} seconds`
   /** Whether a command goes on after the turn in which it was begun has been cancelled. A release ends it all the same. */
   readonly leavesCommands?: boolean
   /** What it can't, by scenario, and why. */

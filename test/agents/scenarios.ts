@@ -219,6 +219,9 @@ const token: Scenario["run"] = Effect.fnUntraced(function* ({ agent, delegation,
   assertCompleted(yield* run.result, "Two.")
   assert.equal(textOf(updates), "Two.")
   assert.ok((yield* Queue.take(second.calls)).includes(first.prompt), "the agent has forgotten the first prompt")
+  return agent.takenUpAfter === undefined
+    ? undefined
+    : `after ${agent.takenUpAfter}: at once, the agent has lost the session`
 })
 
 const two: Scenario["run"] = Effect.fnUntraced(function* ({ delegation, model }) {
