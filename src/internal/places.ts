@@ -115,8 +115,9 @@ export const make = (caps: MaxConcurrent, maxQueued: number): Places => {
     return found
   }
 
+  /** Trees come and go; of the other pools there are as many as providers. */
   const forgetUnused = (pool: Pool): void => {
-    if (pool.places.size === 0 && pool.lanes.size === 0) pools[pool.scope].delete(pool.key)
+    if (pool.scope === "tree" && pool.places.size === 0 && pool.lanes.size === 0) pools.tree.delete(pool.key)
   }
 
   /** Counts one more or one less at work in a place. */
@@ -264,7 +265,7 @@ export const make = (caps: MaxConcurrent, maxQueued: number): Places => {
     for (const lane of lanesBelow(holder)) {
       // strangers help when the family can't
       if (!attempt(lane, isFull)) {
-        // it no longer waits for what it could borrow
+        // what it can borrow it no longer waits for, and whoever has left a place nobody waits for through it
         stalledAbove(lane, changed)
         continue
       }
@@ -345,10 +346,7 @@ export const make = (caps: MaxConcurrent, maxQueued: number): Places => {
       occupants.splice(occupants.lastIndexOf(held), 1)
       if (isAtWork) count(place, false)
       offer(place)
-      if (occupants.length > 0) {
-        if (stalled.has(pool)) changed.add(pool)
-        continue
-      }
+      if (occupants.length > 0) continue
       if (pool.isFull) opened.add(pool)
       pool.places.delete(place)
       if (pool.places.size === 0) stalled.delete(pool)
@@ -398,7 +396,9 @@ export const make = (caps: MaxConcurrent, maxQueued: number): Places => {
   }
 
   const taken = (scope: CapScope): ReadonlyMap<string, number> =>
-    new Map(Array.from(pools[scope], ([key, { places }]) => [key, places.size]))
+    new Map(
+      Array.from(pools[scope], ([key, { places }]) => [key, places.size] as const).filter(([, places]) => places > 0)
+    )
 
   return {
     ask,

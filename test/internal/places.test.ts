@@ -351,6 +351,17 @@ describe("a family", () => {
     assert.deepStrictEqual([clear(), stranger.isGranted], [["stranger"], true])
   })
 
+  it("of several providers takes turns by provider", () => {
+    const { ask, clear } = makeWorld({ overall: 1 })
+    const parent = ask({ name: "parent" })
+    const all = ["x0", "x1", "x2", "y0", "y1"].map((name) =>
+      ask({ name, provider: name[0]!, parentKey: "parent", below: parent })
+    )
+    for (let i = 0; i < 5; i++) all.find(({ isGranted }) => isGranted)!.giveBack()
+    // the first had its place at once
+    assert.deepStrictEqual(clear(), ["x1", "y0", "x2", "y1"])
+  })
+
   it("of several branches takes turns by branch", () => {
     const { ask, clear } = makeWorld({ provider: { x: 1 } })
     const parent = ask({ name: "parent" })
