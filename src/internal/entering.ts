@@ -42,10 +42,11 @@ export const enter = <A>(
     const reason = admission.enter()
     return reason === undefined ? go() : comeToNothing(Exit.fail(fromReason(reason)))
   }
-  const granted = Deferred.makeUnsafe<void>()
-  const full = admission.ask(() => void Deferred.doneUnsafe(granted, Exit.void))
+  let granted: Deferred.Deferred<void> | undefined
+  const full = admission.ask(() => void Deferred.doneUnsafe(granted!, Exit.void))
   if (full !== undefined) return comeToNothing(Exit.fail(fromReason(full)))
   if (admission.hasPlace) return goOn()
+  granted = Deferred.makeUnsafe()
   // a child that waits here has nothing to say, and it is not its parent's fault
   const waited = standing(owner, "silence", restore(waiting.until(Deferred.await(granted), by)))
   return Effect.flatMap(Effect.exit(waited), (exit) => {
