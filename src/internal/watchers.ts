@@ -68,9 +68,12 @@ export class Watchers {
 
   private readonly awake: Effect.Effect<void> = Effect.suspend(() => {
     const now = monotonic(this.clock)
-    this.until = Number.POSITIVE_INFINITY
+    // the end of a run may be the beginning of another: how long to sleep is told when all have been looked at
+    this.until = Number.NEGATIVE_INFINITY
     for (const watch of this.watches) watch.check(now)
-    for (const watch of this.watches) this.until = Math.min(this.until, now + watch.left(now))
-    return this.until === Number.POSITIVE_INFINITY ? Effect.void : this.watching
+    let until = Number.POSITIVE_INFINITY
+    for (const watch of this.watches) until = Math.min(until, now + watch.left(now))
+    this.until = until
+    return until === Number.POSITIVE_INFINITY ? Effect.void : this.watching
   })
 }

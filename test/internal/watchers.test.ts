@@ -116,6 +116,59 @@ describe("Watchers", () => {
     })
   )
 
+  it.effect("end each run at its time, too, when the end of one was the beginning of another", () =>
+    Effect.gen(function* () {
+      const { asleep, stops, watch, watchers } = yield* world
+      const clock = yield* Clock.clockWith(Effect.succeed)
+      const first: Watch = new Watch({
+        clock,
+        bounds: { timeout: 10 },
+        asked: undefined,
+        stop: () => {
+          watchers.remove(first)
+          watch("next", 1000)
+        }
+      })
+      watchers.add(first)
+      watch("other", 20)
+      yield* pass(10)
+      assert.strictEqual(asleep(), 1)
+      yield* pass(2000)
+      assert.deepStrictEqual(stops, ["other 20", "next 1010"])
+      assert.strictEqual(asleep(), 0)
+    })
+  )
+
+  it.effect("end a run at once that was held up for longer than it had, as soon as it goes on", () =>
+    Effect.gen(function* () {
+      const base = yield* Clock.clockWith(Effect.succeed)
+      let late = 0n
+      // the time of a machine that has not come to its timers
+      const clock = Object.assign(Object.create(base) as Clock.Clock, {
+        monotonicTimeNanosUnsafe: () => base.monotonicTimeNanosUnsafe() + late
+      })
+      const stops: Array<string> = []
+      const watchers = new Watchers(clock, Effect.runForkWith(yield* Effect.context()))
+      const watch = new Watch({
+        clock,
+        bounds: { timeout: 100 },
+        asked: undefined,
+        stop: ({ name }) => {
+          stops.push(name!)
+          watchers.remove(watch)
+        }
+      })
+      watchers.add(watch)
+      late = 101_000_000n
+      watch.pause("all")
+      yield* pass(200)
+      assert.deepStrictEqual(stops, [])
+      watch.proceed("all")
+      yield* quiesce
+      assert.deepStrictEqual(stops, ["timeout"])
+    })
+  )
+
   it.effect("leave no sleep and end no run once they are closed", () =>
     Effect.gen(function* () {
       const { asleep, stops, watch, watchers } = yield* world
