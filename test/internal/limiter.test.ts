@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Result from "effect/Result"
 import { Budget, type Capabilities, type Limits, SubagentError, type SubagentRequest } from "effect-subagent"
-import { Account, budgets } from "../../src/internal/account.ts"
+import { type Account, budgets } from "../../src/internal/account.ts"
 import type { Admission, Asking, Limiter } from "../../src/internal/limiter.ts"
 import * as LimiterOf from "../../src/internal/limiter.ts"
 import { tightest } from "../../src/internal/readLimits.ts"
@@ -47,10 +47,12 @@ const admit = (limiter: Limiter, asks: Asks = {}) => limiter.admit(asking(limite
 const admitted = (limiter: Limiter, asks: Asks = {}): Admission =>
   Result.getOrThrowWith(admit(limiter, asks), (reason) => reason)!
 
+const never = () => assert.fail("It was told")
+
 /** A run that has been let in. */
 const entered = (limiter: Limiter, asks: Asks = {}): Admission => {
   const admission = admitted(limiter, asks)
-  assert.isUndefined(admission.ask(assert.fail))
+  assert.isUndefined(admission.ask(never))
   assert.isUndefined(admission.enter())
   return admission
 }
@@ -269,7 +271,7 @@ describe("Admission", () => {
   it("has a place at once where places are not limited", () => {
     const admission = admitted(make({ timeout: 1 }))
     assert.isTrue(admission.hasPlace)
-    assert.isUndefined(admission.ask(assert.fail))
+    assert.isUndefined(admission.ask(never))
     assert.isTrue(admission.hasPlace)
   })
 
@@ -302,9 +304,9 @@ describe("Admission", () => {
   it("gives its place back once, however often it leaves and settles", () => {
     const { ask, told } = queueing({ maxConcurrent: { overall: 1 } })
     const [first] = [ask("first"), ask("second"), ask("third")]
-    first!.admission.settle()
-    first!.admission.leave()
-    first!.admission.settle()
+    first.admission.settle()
+    first.admission.leave()
+    first.admission.settle()
     assert.deepStrictEqual(told, ["second"])
   })
 
@@ -329,7 +331,7 @@ describe("Admission", () => {
       ["d", { owner: other }]
     ]
     const all = parents.flatMap(([name, asks]) => [1, 2].map((n) => [`${name}${n}`, ask(`${name}${n}`, asks)] as const))
-    const asked = new Map(all)
+    const asked = new Map<string, (typeof all)[number][1]>(all)
     first.settle()
     for (let n = 0; n < 7; n++) asked.get(told[n]!)!.admission.settle()
     assert.deepStrictEqual(told, ["a1", "b1", "c1", "d1", "a2", "b2", "c2", "d2"])
