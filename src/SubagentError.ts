@@ -186,7 +186,8 @@ export class StartFailed extends Schema.TaggedError<StartFailed>()("StartFailed"
 
 /**
  * What the provider has to wait for did not come in time, so there is no child. `timeout` is how long it has waited, in
- * milliseconds; `step` names what it has waited for, `detail` has what was heard last, where there is either.
+ * milliseconds; `step` names what it has waited for, `detail` has what was heard last, `asked` what was asked for where
+ * something tighter holds.
  *
  * @category errors
  * @since 0.1.0
@@ -195,12 +196,14 @@ export class StartTimeout extends Schema.TaggedError<StartTimeout>()("StartTimeo
   provider: Schema.String,
   timeout: Schema.Finite,
   step: Schema.optionalKey(Schema.String),
-  detail: Schema.optionalKey(Schema.String)
+  detail: Schema.optionalKey(Schema.String),
+  asked: Schema.optionalKey(Schema.Finite)
 }) {
   override get message(): string {
     const waitedFor = this.step === undefined ? "" : ` to ${this.step}`
     const heard = this.detail === undefined ? "" : `\n${this.detail}`
-    return `Provider ${JSON.stringify(this.provider)} had no answer${waitedFor} within ${this.timeout} ms${heard}`
+    const asked = this.asked === undefined ? "" : `; ${this.asked} asked for`
+    return `Provider ${JSON.stringify(this.provider)} had no answer${waitedFor} within ${this.timeout} ms${asked}${heard}`
   }
 }
 

@@ -41,6 +41,11 @@ const table: ReadonlyArray<readonly [E.SubagentErrorReason, E.SubagentErrorCode,
   ],
   [new E.StartTimeout({ provider: "x", timeout: 300 }), "START_TIMEOUT", 'Provider "x" had no answer within 300 ms'],
   [
+    new E.StartTimeout({ provider: "x", timeout: 300, asked: 500 }),
+    "START_TIMEOUT",
+    'Provider "x" had no answer within 300 ms; 500 asked for'
+  ],
+  [
     new E.StartTimeout({ provider: "x", timeout: 300, step: "initialize", detail: "loading" }),
     "START_TIMEOUT",
     'Provider "x" had no answer to initialize within 300 ms\nloading'

@@ -157,5 +157,5 @@ export const limitFailure = (
 }
 
 /** What was asked for beside a limit that is tighter. */
-const looser = (asked: number | undefined, limit: number): { readonly asked?: number } =>
+export const looser = (asked: number | undefined, limit: number): { readonly asked?: number } =>
   asked === undefined || asked <= limit ? {} : { asked }

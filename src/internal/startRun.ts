@@ -34,6 +34,7 @@ import type { SchemaSpec } from "../SubagentRequest.ts"
 import type { SubagentRun } from "../SubagentRun.ts"
 import type { UnstampedUpdate } from "../SubagentUpdate.ts"
 import { isAborted, onAbort } from "./abortSignal.ts"
+import { looser } from "./account.ts"
 import type { Registry } from "./activate.ts"
 import { activate, fork, refuse } from "./activate.ts"
 import { describeUnknown } from "./describe.ts"
@@ -160,6 +161,9 @@ const reporter = (first: UpdateLog) => {
   }
 }
 
+const startTimeout = ({ name, place }: Start, timeout: number): SubagentError =>
+  fromReason(new StartTimeout({ provider: name, timeout, ...looser(place.asked?.startTimeout, timeout) }))
+
 /** Starts a run in the caller's scope. */
 export const startRun = (start: Start): Effect.Effect<SubagentRun, SubagentError, Scope.Scope> =>
   Effect.uninterruptibleMask((restore) => Effect.withFiber((fiber) => accept(start, fiber, restore)))
@@ -277,7 +281,7 @@ const accept = (
         ? Fiber.await(starting)
         : Effect.raceFirst(
             Fiber.await(starting),
-            Effect.as(Effect.sleep(timeout), Exit.fail(fromReason(new StartTimeout({ provider: name, timeout }))))
+            Effect.as(Effect.sleep(timeout), Exit.fail(startTimeout(start, timeout)))
           )
     return Effect.flatMap(Effect.exit(restore(waiting.until(answer, by))), (waited) => answered(starting, waited))
   }

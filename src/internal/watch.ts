@@ -9,6 +9,7 @@
 import type * as Clock from "effect/Clock"
 import type { Bounds } from "../SubagentRequest.ts"
 import type { SubagentFailure } from "../SubagentResult.ts"
+import { looser } from "./account.ts"
 
 /** A clock that can stand still. Times are in milliseconds. */
 class Stopwatch {
@@ -105,8 +106,8 @@ export class Watch {
   }
 
   private failureOf({ limit, name }: Stopwatch): SubagentFailure {
-    const asked = this.watched.asked?.[name]
-    const isLooser = asked !== undefined && asked > limit
+    const beside = looser(this.watched.asked?.[name], limit)
+    const note = beside.asked === undefined ? "" : `; ${beside.asked} asked for`
     const what = name === "timeout" ? "The child was still at work" : "Nothing was heard of the child"
     return {
       kind: "timeout",
@@ -114,8 +115,8 @@ export class Watch {
       name,
       limit,
       used: limit,
-      ...(isLooser && { asked }),
-      message: `${what} after ${limit} ms${isLooser ? `; ${asked} asked for` : ""}`
+      ...beside,
+      message: `${what} after ${limit} ms${note}`
     }
   }
 }

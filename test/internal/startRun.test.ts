@@ -39,6 +39,25 @@ const makeResource = () => {
   return { acquire, alive: () => alive, acquired: () => acquired }
 }
 
+describe("a start that takes too long (20)", () => {
+  it.effect("tells what was asked for where something tighter holds", () =>
+    withSeam(
+      [provider({ start: () => Effect.never })],
+      (seam) =>
+        Effect.gen(function* () {
+          const asking = seam.start("p", { ...request, startTimeout: "1 minute" })
+          const starting = yield* Effect.forkChild(asking, { startImmediately: true })
+          yield* TestClock.adjust("5 seconds")
+          assert.deepStrictEqual(
+            reasonOf(yield* Fiber.await(starting)),
+            new SubagentError.StartTimeout({ provider: "p", timeout: 5000, asked: 60_000 })
+          )
+        }),
+      { startTimeout: "5 seconds" }
+    )
+  )
+})
+
 describe("a start that comes to nothing leaves nothing (4)", () => {
   it.effect("also for a signal that can't be listened to, or stops telling whether it is aborted", () =>
     Effect.gen(function* () {
