@@ -239,7 +239,7 @@ describe("admit", () => {
     assert.deepStrictEqual(figures(budgets.get(budget)!), [[0, 4, 1]])
     const reason = refused(limiter, { budget, asked: { maxTokens: 100 } })
     assert.instanceOf(reason, LimitReached)
-    assert.deepStrictEqual([reason.limit, reason.reserved], [5, 4])
+    assert.deepStrictEqual([reason.limit, reason.reserved, reason.asked], [5, 4, 100])
   })
 
   it("remembers the roots that have delegated last, ten thousand of them", () => {
@@ -386,6 +386,18 @@ describe("Admission", () => {
     assert.deepStrictEqual(figures(accounts), [[0, 0, 1]])
     admission.settle()
     assert.deepStrictEqual(figures(accounts), [[0, 0, 1]])
+  })
+
+  it("gives back what was not used before it gives back its place", () => {
+    const limiter = make({ maxConcurrent: { overall: 1 } })
+    const budget = budgetOf({ maxTokens: 100 })
+    const admission = entered(limiter, { budget, asked: { maxTokens: 60 } })
+    admission.close()
+    assert.deepStrictEqual(figures(budgets.get(budget)!), [[0, 0, 1]])
+    assert.isTrue(admission.hasPlace)
+    admission.settle()
+    assert.deepStrictEqual(figures(budgets.get(budget)!), [[0, 0, 1]])
+    assert.isFalse(admission.hasPlace)
   })
 
   it("reserves nothing for a limit that is the host's", () => {
