@@ -44,7 +44,10 @@ export class Meter {
     }
     const isLast = maxTurns !== undefined && this.turns >= maxTurns
     this.reached = isLast ? limitFailure("maxTurns", maxTurns, this.turns, asked?.maxTurns) : exhausted(chain)
-    if (this.reached !== undefined) return Object.freeze({ failure: this.reached, wrapUp })
+    // who has done nothing has nothing to say
+    if (this.reached !== undefined) {
+      return Object.freeze({ failure: this.reached, wrapUp: wrapUp && this.turns > 0 })
+    }
     this.turns++
     return undefined
   }

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { SubagentResult } from "effect-subagent"
-import { Account, type Chain, enter } from "../../src/internal/account.ts"
+import { Account, type Chain, enter, spend } from "../../src/internal/account.ts"
 import { Meter, type Metered } from "../../src/internal/meter.ts"
 
 /** A meter, and how often and why it has stopped its child. */
@@ -57,6 +57,13 @@ describe("nextTurn", () => {
       assert.strictEqual(stops.length, again)
       assert.strictEqual(stops[0], failure)
     }
+  })
+
+  it("gives no turn for last words to a child that has had none", () => {
+    const account = new Account("pool", { maxTokens: 10 })
+    spend([account], 10)
+    const { meter } = metered({ chain: [account] })
+    assert.deepInclude(meter.nextTurn(), { wrapUp: false })
   })
 
   it("offers a last turn only where the host wants one", () => {
