@@ -3,6 +3,7 @@ import {
   Agent,
   Content,
   CurrentAgent,
+  Limits,
   type SubagentEvent,
   type SubagentProvider,
   type SubagentRequest,
@@ -59,6 +60,7 @@ interface Options {
   readonly root?: Partial<AgentRuntime.AgentSpec>
   readonly models?: Layer.Layer<AgentModels.AgentModels>
   readonly others?: ReadonlyArray<SubagentProvider.SubagentProvider>
+  readonly limits?: Partial<Limits.LimitsOptions>
 }
 
 /** Builds a tree, runs the body, takes it down, and gives what the body gave and all that was announced of runs. */
@@ -68,7 +70,7 @@ export const inTree = <A, E>(
   options: Options = {}
 ) =>
   Effect.gen(function* () {
-    const { bindings = [{ provider: "spawn" }], models = Layer.empty as never, others = [] } = options
+    const { bindings = [{ provider: "spawn" }], limits = {}, models = Layer.empty as never, others = [] } = options
     const executed: Array<string> = []
     const note = (name: string) =>
       Effect.map(Effect.service(CurrentAgent.CurrentAgent), ({ session }) => {
@@ -90,7 +92,8 @@ export const inTree = <A, E>(
     )
     const all = Layer.mergeAll(SpawnProvider.layer(), ForkProvider.layer(), ...others.map(Subagents.add)).pipe(
       Layer.provideMerge(runtime),
-      Layer.provideMerge(Subagents.layer)
+      Layer.provideMerge(Subagents.layer),
+      Layer.provide(Limits.layer(limits))
     )
     const scope = yield* Scope.make()
     const built = yield* Layer.buildWithScope(all, scope)
