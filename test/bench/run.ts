@@ -12,7 +12,7 @@ import type { ContestantName } from "./open.ts"
 import { tableOfPlot } from "./plot.ts"
 import { figuresOf, isWeighed, measureOf, type Row, rows } from "./rows.ts"
 import { weigh } from "./sizes.ts"
-import { resultOf, type Result, type Round, shortTableOf, tableOf, together } from "./table.ts"
+import { resultOf, type Result, type Round, shortOf, tableOf, together } from "./table.ts"
 import { writePlot, writeTable } from "./write.ts"
 
 const { values } = parseArgs({
@@ -74,5 +74,5 @@ if (values.growth) {
   if (values.write && values.row.length > 0) throw new Error("--write writes all rows, and --row measures some of them")
   const results = await measureRows(rows.filter(({ name }) => isChosen(name)))
   console.log(tableOf(results))
-  if (values.write) writeTable(tableOf(results), shortTableOf(results))
+  if (values.write) writeTable(tableOf(results), shortOf(results))
 }

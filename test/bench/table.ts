@@ -71,15 +71,13 @@ export const tableOf = (results: ReadonlyArray<Result>): string =>
     })
   ].join("\n")
 
-/** The rows that say most, with the ratio alone. */
-export const shortTableOf = (results: ReadonlyArray<Result>): string =>
+/** The rows that say most, in a line: the README has no room for a table. */
+export const shortOf = (results: ReadonlyArray<Result>): string =>
   [
-    "| what | ours | beside ([all of it](docs/performance.md)) |",
-    "|---|---:|---|",
     ...results
       .filter(({ row }) => row.isInReadme === true)
       .map(
-        ({ ours, ratio, row }) =>
-          `| ${row.what} | ${number(ours)} ${row.unit} | ${ratio.toFixed(2)} × ${row.floorName} |`
-      )
-  ].join("\n")
+        ({ ours, ratio, row }) => `${row.what}: ${number(ours)} ${row.unit}, ${ratio.toFixed(2)} × ${row.floorName}`
+      ),
+    "[all of it](docs/performance.md)"
+  ].join(" · ")
