@@ -22,7 +22,7 @@ describe("events", () => {
       assert.deepStrictEqual(events, [
         { type: "subagent/provider-added", provider: "p" },
         { type: "subagent/start", ...common },
-        { type: "subagent/end", ...common, stopReason: "completed", usage: { total: 2 } },
+        { type: "subagent/end", ...common, stopReason: "completed", usage: { total: 2 }, treeUsage: { total: 2 } },
         { type: "subagent/provider-removed", provider: "p" }
       ])
     })

@@ -34,7 +34,8 @@ describe("a result", () => {
       const result = yield* withSeam([provider({ turn })], (seam) => seam.run("p", { prompt: "go", parent: root }))
       assert.deepStrictEqual(JSON.parse(JSON.stringify(result)), {
         output: [{ type: "text", text: "partly" }],
-        ...outcome
+        ...outcome,
+        treeUsage: outcome.usage
       })
       for (const value of [result, result.output, result.output[0], result.failure, result.usage]) {
         assert.isTrue(Object.isFrozen(value))
@@ -55,7 +56,8 @@ describe("a result", () => {
             output: [],
             stopReason: "error",
             failure: { kind: "model", retryable: true },
-            usage: { total: 1 }
+            usage: { total: 1 },
+            treeUsage: { total: 1 }
           })
         })
       )

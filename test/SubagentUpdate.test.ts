@@ -47,7 +47,8 @@ describe("what a child reports", () => {
       assert.deepStrictEqual(result, {
         output: [{ type: "text", text: "It says text." }],
         stopReason: "completed",
-        usage: { total: 9 }
+        usage: { total: 9 },
+        treeUsage: { total: 9 }
       })
       assert.deepStrictEqual(
         updates.map(({ seq }) => seq),
