@@ -348,7 +348,7 @@ describe("the checks of the docs", () => {
 
   it("read which promises a title cites", () => {
     assert.deepStrictEqual(
-      cited("settles once (7), announces (5, 10) [seed 13] (1-3) in (20) or (0) of f(x) (2 kB)"),
+      cited("settles once (7), announces (5, 10) [seed 13] (1-3) in (21) or (0) of f(x) (2 kB)"),
       [7, 5, 10, 1, 2, 3]
     )
   })

@@ -243,7 +243,7 @@ describe("C3: a cancel looks the same at every stage (20)", () => {
     }).pipe(
       Effect.map(({ events, value }) => ({
         answer: value,
-        events: events.flatMap((event) =>
+        events: events.flatMap((event): ReadonlyArray<unknown> =>
           event.label !== "it"
             ? []
             : event.type === "subagent/start"
