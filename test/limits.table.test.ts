@@ -192,3 +192,49 @@ describe("startTimeout (20)", () => {
     )
   }
 })
+
+describe("the limits of a child that goes on elsewhere (20)", () => {
+  const kept = (asked: Asked) =>
+    Effect.flatMap(makeChildren(), ({ provider }) =>
+      withSeam([provider], (seam) =>
+        Effect.scoped(
+          Effect.flatMap(seam.start("p", { prompt: "modest", parent: root, ...asked }), ({ result, token }) =>
+            Effect.andThen(result, token!)
+          )
+        )
+      )
+    )
+  const rows: ReadonlyArray<readonly [string, Asked, Partial<Limits.LimitsOptions>, Asked, object]> = [
+    ["of the token", { maxTurns: 3 }, {}, {}, {}],
+    ["of the token, and not a request for more", { maxTurns: 3 }, {}, { maxTurns: 10 }, { asked: 10 }],
+    [
+      "of the token, and not a host's that are looser",
+      { maxTurns: 3 },
+      { maxTurns: 20 },
+      { maxTurns: 10 },
+      { asked: 10 }
+    ],
+    ["of a request that is tighter", { maxTurns: 10 }, {}, { maxTurns: 3 }, {}],
+    ["of a host that is tighter", { maxTurns: 10 }, { maxTurns: 3 }, {}, { asked: 10 }],
+    ["of a host that is tighter, also than a request", { maxTurns: 10 }, { maxTurns: 3 }, { maxTurns: 5 }, { asked: 5 }]
+  ]
+  for (const [whose, before, host, asked, told] of rows) {
+    it.effect(`are those ${whose}`, () =>
+      Effect.gen(function* () {
+        const token = yield* kept(before)
+        const { provider } = yield* makeChildren()
+        const exit = yield* withSeam(
+          [provider],
+          (seam) =>
+            Effect.exit(
+              Effect.scoped(
+                Effect.flatMap(seam.resume(token, "turns 4", { parent: root, ...asked }), ({ result }) => result)
+              )
+            ),
+          host
+        )
+        assert.deepStrictEqual(failureOf(exit), { kind: "limit", name: "maxTurns", limit: 3, used: 3, ...told })
+      })
+    )
+  }
+})

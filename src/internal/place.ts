@@ -117,7 +117,8 @@ export const place = (options: {
     token?.policy.maxDepth ?? Number.POSITIVE_INFINITY,
     read.checked.maxDepth ?? Number.POSITIVE_INFINITY
   )
-  const bounds = tightest(token?.policy.limits, read.limits)
+  const before = token?.policy.limits
+  const bounds = before === undefined ? read.limits : { ...before, ...read.limits }
   const asked: Asked | undefined =
     read.checked.maxDepth === undefined ? bounds : { ...bounds, maxDepth: read.checked.maxDepth }
   if (depth > maxDepth) {
@@ -131,7 +132,8 @@ export const place = (options: {
   // one draw names the agent, its session and its run: three would be a tenth of the cost of a start
   const name = makeId(random)
   const cwd = read.parent.header.cwd
-  const limits = tightest(parent === undefined ? options.limits : parent.policy.limits, bounds)
+  const above = tightest(parent === undefined ? options.limits : parent.policy.limits, before)
+  const limits = tightest(above, read.limits)
   return Result.succeed({
     lineage: Object.freeze({
       id: token?.id ?? (`agent_${name}` as AgentId),
