@@ -157,6 +157,25 @@ describe("those who wait for a place (20)", () => {
     )
   }
 
+  it.effect("are called off by the end of their parent's turn, which has not waited for them", () =>
+    Effect.gen(function* () {
+      const { events } = yield* within(
+        (seam, children) =>
+          Effect.gen(function* () {
+            yield* seam.start("p", { prompt: "wait", parent: root, label: "stranger" })
+            yield* seam.register({ ...children.provider, name: "q" })
+            const parent = yield* seam.start("q", { prompt: "hold", parent: root, label: "parent" })
+            const queued = yield* starting(seam, "queued", children.agent())
+            yield* children.letGo
+            assert.strictEqual((yield* parent.result).stopReason, "completed")
+            assert.strictEqual(tagOf(yield* Fiber.join(queued)), "ParentSettled")
+          }),
+        { maxConcurrent: { provider: { p: 1 } } }
+      )
+      assert.isFalse(events.some((line) => line.includes("queued")))
+    })
+  )
+
   it.effect("are served in order, parents in turn", () =>
     Effect.gen(function* () {
       const other: Agent.Agent = { id: "other", session: { header: { id: "other-session" } } }
