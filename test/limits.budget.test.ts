@@ -319,6 +319,31 @@ describe("what a run has not used comes back (20)", () => {
     })
   )
 
+  it.effect("before whoever has waited for a place goes on: all that a cancelled family had is there for it", () =>
+    Effect.gen(function* () {
+      const acme = yield* Budget.make({ name: "acme", maxTokens: 100 })
+      yield* within(
+        (seam, children) =>
+          Effect.gen(function* () {
+            const above = yield* parentIn(seam, children)
+            // the first place that comes back
+            yield* parentIn(seam, children, {}, above.agent)
+            const below = yield* parentIn(seam, children, {}, above.agent)
+            const asking = { prompt: "turns 6", parent: root, maxTokens: 60 }
+            const waiting = yield* Effect.forkChild(seam.run("p", asking).pipe(paidBy(acme)), {
+              startImmediately: true
+            })
+            // in the place of its parent, past the one that waits
+            yield* parentIn(seam, children, { maxTokens: 60 }, below.agent).pipe(paidBy(acme))
+            assert.strictEqual((yield* acme.spent).reserved, 60)
+            yield* above.run.cancel()
+            assert.strictEqual((yield* Fiber.join(waiting)).stopReason, "completed")
+          }),
+        { maxConcurrent: { overall: 3 } }
+      )
+    })
+  )
+
   it.effect("and is looked at again when a place is there: who waited is refused what has gone meanwhile", () =>
     Effect.gen(function* () {
       const acme = yield* Budget.make({ name: "acme", maxTokens: 100 })
