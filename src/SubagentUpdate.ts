@@ -91,7 +91,7 @@ export interface Plan {
 }
 
 /**
- * What the run has used so far, in all.
+ * What the run has used so far, in all. What is no figure, which a negative number is not either, is dropped.
  *
  * @category models
  * @since 0.1.0

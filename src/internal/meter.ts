@@ -3,12 +3,12 @@
  *
  * @since 0.1.0
  */
-import * as Predicate from "effect/Predicate"
 import type { TurnRefused } from "../SubagentProvider.ts"
 import type { Bounds } from "../SubagentRequest.ts"
 import type { SubagentFailure, SubagentUsage } from "../SubagentResult.ts"
 import type { Chain } from "./account.ts"
 import { exhausted, limitFailure, overdrawn, spend } from "./account.ts"
+import { isFigure } from "./usage.ts"
 
 /** What a meter goes by. */
 export interface Metered {
@@ -79,5 +79,4 @@ const tokensOf = ({ input, output, total }: SubagentUsage): number | undefined =
 }
 
 /** A figure of a provider's as a count, so that sums of it stay exact; nothing, if it is none. */
-const countOf = (n: unknown): number | undefined =>
-  Predicate.isNumber(n) && Number.isFinite(n) && n >= 0 ? Math.min(Math.ceil(n), 2 ** 50) : undefined
+const countOf = (n: unknown): number | undefined => (isFigure(n) ? Math.min(Math.ceil(n), 2 ** 50) : undefined)

@@ -20,6 +20,7 @@ import type { SubagentUpdate, ToolCall, UnstampedUpdate } from "../SubagentUpdat
 import * as FanOut from "./fanOut.ts"
 import { frozen } from "./frozen.ts"
 import { OutputFold } from "./outputFold.ts"
+import { figuresIn } from "./usage.ts"
 
 /** Who hears what a run reports, and is asked before each of its turns. */
 interface Keeper {
@@ -128,8 +129,10 @@ const copy = (update: UnstampedUpdate): UnstampedUpdate | undefined => {
       return Predicate.isString(update.text) ? { ...update } : undefined
     case "ToolCall":
       return Predicate.isString(update.id) && toolStates.has(update.status) ? detached(update) : undefined
-    case "Usage":
-      return Predicate.isObject(update.usage) ? { ...update, usage: frozen(update.usage) } : undefined
+    case "Usage": {
+      const usage = Predicate.isObject(update.usage) ? figuresIn(update.usage) : undefined
+      return usage && { ...update, usage }
+    }
     case "Plan":
       return areEntries(update.entries) ? { ...update, entries: frozen(update.entries) } : undefined
     case "Receipt":

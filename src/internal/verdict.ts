@@ -15,6 +15,7 @@ import { addUsage } from "../SubagentResult.ts"
 import { bound, describeCause } from "./describe.ts"
 import { frozen } from "./frozen.ts"
 import type { OutputFold } from "./outputFold.ts"
+import { figuresIn } from "./usage.ts"
 
 /** The terminal cell of a run: a result, or the error that stands in for one. */
 export type Verdict = Exit.Exit<SubagentResult, SubagentError>
@@ -38,7 +39,7 @@ const result = (fold: OutputFold, fields: Omit<SubagentResult, "output">): Subag
     ...fields,
     ...(failure && { failure: bounded(failure) }),
     ...(diagnostic !== undefined && { diagnostic: bound(diagnostic) }),
-    ...(usage && { usage: frozen(usage) })
+    ...(usage && { usage })
   })
 }
 
@@ -95,7 +96,8 @@ export const judge = (
   if (!isOutcome(outcome)) {
     return Effect.fail(fault(provider, "its turn ended with something that is not an outcome"))
   }
-  const { diagnostic, stopReason, usage } = outcome
+  const { diagnostic, stopReason } = outcome
+  const usage = outcome.usage && figuresIn(outcome.usage)
   const shared = { ...(diagnostic !== undefined && { diagnostic }), ...(usage && { usage }) }
   const failed = (failure: SubagentFailure) => result(fold, { ...shared, stopReason: "error", failure })
 

@@ -123,6 +123,8 @@ describe("UpdateLog", () => {
         { _tag: "Plan" },
         { _tag: "Plan", entries: ["x"] },
         { _tag: "Usage", usage: 3 },
+        { _tag: "Usage", usage: {} },
+        { _tag: "Usage", usage: { total: 3n, input: "3", output: Number.NaN } },
         { _tag: "Receipt", state: "consumed" },
         { _tag: "Receipt", messageId: "m", state: "queued" },
         throwing

@@ -103,12 +103,12 @@ describe("judge", () => {
   it.effect("gives nobody a part of it to change (17)", () =>
     Effect.gen(function* () {
       const failure = { kind: "model", retryable: false, details: { tries: [1] } }
-      const usage = { input: 1, parts: { cached: 1 } }
+      const usage = { input: 1 }
       const result = yield* outcomeOf({ stopReason: "error", failure, usage })
       failure.details.tries.push(2)
-      usage.parts.cached = 2
+      usage.input = 2
       assert.deepStrictEqual<unknown>(result.failure, { kind: "model", retryable: false, details: { tries: [1] } })
-      assert.deepStrictEqual<unknown>(result.usage, { input: 1, parts: { cached: 1 } })
+      assert.deepStrictEqual(result.usage, { input: 1 })
       assert.isTrue(Object.isFrozen((result.failure as unknown as typeof failure).details.tries))
     })
   )
@@ -132,6 +132,10 @@ describe("judge", () => {
       const own = yield* outcomeOf({ stopReason: "completed", usage: { total: 9 } }, fold)
       assert.deepStrictEqual(own.usage, { total: 9 })
       assert.notProperty(yield* outcomeOf({ stopReason: "completed" }), "usage")
+      // nothing that can't be added up is usage
+      const lie = { total: 5n, input: "5", parts: { cached: 1 } }
+      assert.deepStrictEqual((yield* outcomeOf({ stopReason: "completed", usage: lie }, fold)).usage, { total: 7 })
+      assert.notProperty(yield* outcomeOf({ stopReason: "completed", usage: lie }), "usage")
     })
   )
 })

@@ -1,0 +1,75 @@
+/** Children, and providers, that lie about what they do, and hosts that are careless. */
+import { assert, describe, it } from "@effect/vitest"
+import type { SubagentResult } from "effect-subagent"
+import { Budget } from "effect-subagent"
+import { ScriptedProvider } from "effect-subagent/testing"
+import * as Effect from "effect/Effect"
+import { agentOf, inSeam, type Placed, root, type Seam } from "./utils/seam.ts"
+
+const { run, text, usage } = ScriptedProvider
+
+/** A child of this provider below a run, waited for and released. */
+const delegate = (seam: () => Seam, placed: Placed, provider: string) =>
+  Effect.suspend(() => seam().run(provider, { prompt: "a part", parent: agentOf(placed) }))
+
+describe("a provider whose usage is no figure (20)", () => {
+  const lies: ReadonlyArray<readonly [string, unknown]> = [
+    ["a bigint", 5n],
+    ["a text", "5"],
+    ["a symbol", Symbol("5")],
+    ["not a number", Number.NaN],
+    ["infinite", Number.POSITIVE_INFINITY],
+    ["negative", -5],
+    ["an object that throws", { valueOf: () => assert.fail("nobody reads it") }],
+    ["null", null]
+  ]
+  for (const [name, total] of lies) {
+    const lie = { total, output: 2 } as unknown as SubagentResult.SubagentUsage
+    const nothing = { total } as unknown as SubagentResult.SubagentUsage
+    it.effect(`costs its tree what it has said beside, and ends it as ever: ${name}`, () =>
+      Effect.gen(function* () {
+        let seam: Seam
+        const parent = yield* ScriptedProvider.make(
+          [
+            usage({ total: 10, output: 1 }),
+            ...["says so", "says so at its end", "says nothing else"].map((kid) =>
+              run((placed) => delegate(() => seam, placed, kid))
+            ),
+            text("done")
+          ],
+          { name: "parent" }
+        )
+        const kids = yield* Effect.all([
+          ScriptedProvider.make([usage(lie), text("done")], { name: "says so" }),
+          ScriptedProvider.make([text("done"), ScriptedProvider.stop("completed", { usage: lie })], {
+            name: "says so at its end"
+          }),
+          ScriptedProvider.make(
+            [usage(nothing), text("done"), ScriptedProvider.stop("completed", { usage: nothing })],
+            {
+              name: "says nothing else"
+            }
+          )
+        ])
+        const budget = yield* Budget.make({ name: "acme", maxTokens: 100 })
+        const { events, value } = yield* inSeam(
+          [parent, ...kids].map(({ provider }) => provider),
+          (made) => {
+            seam = made
+            return Effect.provideService(made.run("parent", { prompt: "all", parent: root }), Budget.Current, budget)
+          }
+        )
+        assert.deepStrictEqual([value.stopReason, value.usage], ["completed", { total: 10, output: 1 }])
+        assert.deepStrictEqual(value.treeUsage, { total: 10, output: 5 })
+        assert.deepStrictEqual(yield* budget.spent, { tokens: 14, reserved: 0, runs: 4 })
+        const ends = events.flatMap((event) => (event.type === "subagent/end" ? [[event.provider, event.usage]] : []))
+        assert.deepStrictEqual(ends, [
+          ["says so", { output: 2 }],
+          ["says so at its end", { output: 2 }],
+          ["says nothing else", undefined],
+          ["parent", { total: 10, output: 1 }]
+        ])
+      })
+    )
+  }
+})
