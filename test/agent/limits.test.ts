@@ -287,4 +287,32 @@ describe("C3: a cancel looks the same at every stage (20)", () => {
       )
     }
   }
+
+  for (const stage of Object.keys(stages).slice(2)) {
+    it.effect(`${stage}, it is aborted for the model that has delegated, too`, () =>
+      Effect.gen(function* () {
+        const rule: ScriptedModel.Rule = ({ index, toolResults, userText }) =>
+          userText !== "go"
+            ? (stages[stage]![index - 1] ?? { die: "no call was expected" })
+            : toolResults.length === 0
+              ? { toolCalls: [delegate("it")] }
+              : { text: String(toolResults[0]!.result) }
+        const { value } = yield* inTree(
+          rule,
+          (tree) =>
+            Effect.gen(function* () {
+              const asking = yield* Effect.forkChild(tree.ask("go"))
+              yield* TestClock.adjust(0)
+              const [child] = yield* tree.seam.live
+              assert.isTrue(yield* tree.seam.cancel(child!.runId))
+              assert.strictEqual((yield* Fiber.join(asking)).stopReason, "completed")
+              return tree.said()
+            }),
+          { bindings: [{ provider: "spawn", outputSchema: Schema.Number }] }
+        )
+        const headline = "The subagent was stopped before it was done (aborted: it was cancelled)."
+        assert.strictEqual(value, `${headline}\n\nPartial output, not a finished answer:\nso far`)
+      })
+    )
+  }
 })
