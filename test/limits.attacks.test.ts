@@ -1,7 +1,7 @@
 /** Children, and providers, that lie about what they do, and hosts that are careless. */
 import { assert, describe, it } from "@effect/vitest"
 import type { SubagentResult } from "effect-subagent"
-import { Budget } from "effect-subagent"
+import { Budget, SubagentError } from "effect-subagent"
 import { ScriptedProvider } from "effect-subagent/testing"
 import * as Effect from "effect/Effect"
 import { agentOf, inSeam, type Placed, root, type Seam } from "./utils/seam.ts"
@@ -69,6 +69,33 @@ describe("a provider whose usage is no figure (20)", () => {
           ["says nothing else", undefined],
           ["parent", { total: 10, output: 1 }]
         ])
+      })
+    )
+  }
+})
+
+describe("a child that was refused a turn (20)", () => {
+  const crashes: ReadonlyArray<readonly [string, ScriptedProvider.Step]> = [
+    ["fails", ScriptedProvider.fail(new SubagentError.ProviderFault({ provider: "p", detail: "lost" }))],
+    ["dies", ScriptedProvider.die(new Error("lost"))],
+    ["interrupts itself", ScriptedProvider.interrupt],
+    ["ends with no outcome", ScriptedProvider.end("lost")],
+    ["says that it was aborted", ScriptedProvider.stop("aborted")],
+    ["says that it is done", ScriptedProvider.stop("completed")]
+  ]
+  for (const [name, crash] of crashes) {
+    it.effect(`ends with the limit, and with what it had said, if it ${name}`, () =>
+      Effect.gen(function* () {
+        const turns = run(({ nextTurn }) => Effect.sync(() => [nextTurn(), nextTurn()]))
+        const { provider } = yield* ScriptedProvider.make([text("so far"), turns, crash], { name: "p" })
+        const { events, value } = yield* inSeam([provider], (seam) =>
+          seam.run("p", { prompt: "all", parent: root, maxTurns: 1 })
+        )
+        assert.deepInclude(value.failure, { kind: "limit", name: "maxTurns", limit: 1, used: 1 })
+        assert.deepStrictEqual(value.output, [{ type: "text", text: "so far" }])
+        const end = events.find((event) => event.type === "subagent/end")
+        assert.deepInclude(end, { stopReason: "error", failure: value.failure })
+        if (name === "fails" || name === "dies") assert.include(value.diagnostic, "lost")
       })
     )
   }

@@ -162,8 +162,7 @@ export const make = (options: {
 
   const conclude: Runs["conclude"] = (run, exit) => {
     if (run.verdict !== undefined) return
-    const verdict = Exit.isSuccess(exit) ? exit : Exit.fail(turnError(run.provider, exit.cause))
-    fix(run, verdict)
+    fix(run, Exit.isSuccess(exit) ? exit : failed(run, turnError(run.provider, exit.cause)))
     announceEnd(run)
     run.keeper?.giveBack()
     Deferred.doneUnsafe(run.done, run.verdict!)
@@ -297,6 +296,10 @@ const resumedFrom = (run: Run): ReadonlyArray<Run> => {
 }
 
 const nobody: ReadonlyArray<Run> = []
+
+/** The end of a turn that has failed. One that was refused a further turn ends with that, whatever it has made of it. */
+const failed = ({ keeper, log }: Run, error: SubagentError): Verdict =>
+  keeper?.reached === undefined ? Exit.fail(error) : Exit.succeed(stopped(log.fold, keeper.reached, error.message))
 
 const turnError = (provider: string, cause: Cause.Cause<SubagentError>): SubagentError =>
   Cause.hasInterruptsOnly(cause) ? fault(provider, "its turn interrupted itself") : errorOf(provider, cause)

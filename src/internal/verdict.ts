@@ -68,8 +68,8 @@ export const aborted = (fold: OutputFold, cause: AbortCause): SubagentResult =>
   result(fold, { stopReason: "aborted", cause: Object.freeze(cause) })
 
 /** The verdict on a run that had to be stopped, with what the child had said so far. */
-export const stopped = (fold: OutputFold, failure: SubagentFailure): SubagentResult =>
-  result(fold, { stopReason: "error", failure })
+export const stopped = (fold: OutputFold, failure: SubagentFailure, diagnostic?: string): SubagentResult =>
+  result(fold, { stopReason: "error", failure, ...(diagnostic !== undefined && { diagnostic }) })
 
 /** A verdict, with what everything below the run has used beside what it has used itself. */
 export const withTree = (verdict: Verdict, below: SubagentUsage | undefined): Verdict => {
