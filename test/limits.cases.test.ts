@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
 import { TestClock } from "effect/testing"
 import { type Children, makeChildren, parentIn } from "./utils/limited.ts"
 import {
@@ -296,6 +297,26 @@ describe("a place (20)", () => {
           live: 50
         })
       })
+  )
+
+  it.effect("is there for whoever hears of the end of the run that had it", () =>
+    Effect.gen(function* () {
+      const { value } = yield* within(
+        (seam, children) =>
+          Effect.gen(function* () {
+            const next = yield* Stream.filter(seam.events, ({ type }) => type === "subagent/end").pipe(
+              Stream.take(1),
+              Stream.runForEach(() => seam.run("p", { prompt: "modest", parent: root })),
+              Effect.forkChild({ startImmediately: true })
+            )
+            const { run } = yield* parentIn(seam, children)
+            yield* run.cancel()
+            return yield* Fiber.await(next)
+          }),
+        { maxConcurrent: { overall: 1 }, maxQueued: 0 }
+      )
+      assert.isTrue(Exit.isSuccess(value))
+    })
   )
 
   it.effect(

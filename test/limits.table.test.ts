@@ -1,13 +1,13 @@
 /** Every limit of a run at, below and above what it allows: whoever set it, and wherever the run stands. */
 import { assert, describe, it } from "@effect/vitest"
-import type { Limits, SubagentResult } from "effect-subagent"
+import { type Limits, SubagentError, type SubagentResult } from "effect-subagent"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import { TestClock } from "effect/testing"
 import { makeChildren, parentIn } from "./utils/limited.ts"
 import type { Asked } from "./utils/routes.ts"
-import { reasonOf, root, tagOf, withSeam } from "./utils/seam.ts"
+import { reasonOf, root, withSeam } from "./utils/seam.ts"
 
 interface Set {
   readonly host?: Partial<Limits.LimitsOptions>
@@ -166,7 +166,7 @@ for (const name of ["timeout", "idleTimeout"] as const) {
 }
 
 describe("startTimeout (20)", () => {
-  for (const [who, set] of setters((n) => ({ startTimeout: 1000 * n }))) {
+  for (const [who, set, told] of setters((n) => ({ startTimeout: 1000 * n }))) {
     it.effect(`is set by ${who}`, () =>
       Effect.gen(function* () {
         const children = yield* makeChildren()
@@ -183,8 +183,8 @@ describe("startTimeout (20)", () => {
               assert.isUndefined(starting.pollUnsafe())
               yield* TestClock.adjust(1)
               const exit = yield* Fiber.join(starting)
-              assert.strictEqual(tagOf(exit), "StartTimeout")
-              assert.propertyVal(reasonOf(exit), "timeout", 3000)
+              const reason = { provider: "p", timeout: 3000, ...(told.asked && { asked: 10_000 }) }
+              assert.deepStrictEqual(reasonOf(exit), new SubagentError.StartTimeout(reason))
             }).pipe(Effect.scoped),
           set.host
         )
