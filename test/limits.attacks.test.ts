@@ -4,7 +4,7 @@ import type { SubagentResult } from "effect-subagent"
 import { Budget, SubagentError } from "effect-subagent"
 import { ScriptedProvider } from "effect-subagent/testing"
 import * as Effect from "effect/Effect"
-import { agentOf, inSeam, type Placed, root, type Seam } from "./utils/seam.ts"
+import { agentOf, inSeam, type Placed, root, type Seam, withSeam } from "./utils/seam.ts"
 
 const { run, text, usage } = ScriptedProvider
 
@@ -99,4 +99,20 @@ describe("a child that was refused a turn (20)", () => {
       })
     )
   }
+})
+
+describe("a provider that declares turns and never asks for one (20)", () => {
+  it.effect("is stopped when it reports more tokens than it may use, as one that declares none", () =>
+    Effect.gen(function* () {
+      for (const turns of [true, false]) {
+        const reports = [5, 10, 11, 12].flatMap((total) => [usage({ total }), text(`${total}`)])
+        const { provider } = yield* ScriptedProvider.make(reports, { name: "p", capabilities: { turns } })
+        const result = yield* withSeam([provider], (seam) =>
+          seam.run("p", { prompt: "all", parent: root, maxTokens: 10 })
+        )
+        assert.deepInclude(result.failure, { kind: "limit", name: "maxTokens", limit: 10, used: 11 })
+        assert.deepStrictEqual(result.output, [{ type: "text", text: "10" }])
+      }
+    })
+  )
 })

@@ -64,7 +64,8 @@ export class Meter {
   report(usage: SubagentUsage): void {
     this.charge(usage)
     const { asks, chain, stop } = this.metered
-    if (asks || this.reached !== undefined) return
+    // one that declares that it asks and never has is no better than one that does not
+    if ((asks && this.turns > 0) || this.reached !== undefined) return
     const failure = overdrawn(chain)
     if (failure === undefined) return
     this.reached = failure

@@ -100,6 +100,7 @@ describe("Keeper", () => {
           asked: { maxTokens: 5 },
           capabilities: { ...everything, turns }
         })
+        if (turns) assert.isUndefined(keeper.nextTurn())
         keeper.heard(used(5))
         keeper.heard(used(6))
         assert.deepStrictEqual(stops, turns ? [] : ["run_2 maxTokens 6"])

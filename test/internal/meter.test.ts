@@ -206,8 +206,17 @@ describe("report", () => {
   it("leaves one that asks to its next turn, and counts all the same", () => {
     const chain = limited(10)
     const { meter, stops } = metered({ chain })
+    meter.nextTurn()
     meter.report({ total: 50 })
     assert.deepStrictEqual([meter.reached, stops, chain[0]!.tokens], [undefined, [], 50])
+  })
+
+  it("stops one that says that it asks, and has not", () => {
+    const { meter, stops } = metered({ chain: limited(10) })
+    meter.report({ total: 10 })
+    assert.deepStrictEqual(stops, [])
+    meter.report({ total: 11 })
+    assert.deepStrictEqual(stops, [meter.reached])
   })
 
   it("stops a child once, with the figures of then, and goes on counting", () => {
