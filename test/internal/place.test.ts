@@ -4,7 +4,7 @@ import * as Exit from "effect/Exit"
 import * as Random from "effect/Random"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
-import type { Agent, SubagentRequest } from "effect-subagent"
+import type { Agent, SubagentProvider, SubagentRequest } from "effect-subagent"
 import type { KnownParent } from "../../src/internal/place.ts"
 import { place } from "../../src/internal/place.ts"
 import { readRequest } from "../../src/internal/readRequest.ts"
@@ -17,15 +17,16 @@ interface Options {
   readonly request?: object
   readonly parent?: KnownParent
   readonly maxDepth?: number
+  readonly limits?: SubagentRequest.Bounds
 }
-const placed = ({ capabilities = all, maxDepth = 3, parent, request = {} }: Options) =>
+const placed = ({ capabilities = all, limits, maxDepth = 3, parent, request = {} }: Options) =>
   place({
     provider: "p",
     capabilities: capabilities as typeof all,
     read: Result.getOrThrow(readRequest({ prompt: "go", parent: root, ...request }, capabilities as typeof all)),
     parent,
     maxDepth,
-    limits: undefined,
+    limits,
     random
   })
 const passed = (options: Options) => Result.getOrThrow(placed(options))
@@ -35,7 +36,7 @@ const refused = (options: Options) => {
 }
 const known = (
   depth: number,
-  policy: { readonly maxDepth?: number; readonly toolFilters?: ReadonlyArray<SubagentRequest.ToolFilter> } = {},
+  policy: Partial<SubagentProvider.Policy> = {},
   verdict?: KnownParent["verdict"]
 ): KnownParent => ({
   lineage: {
@@ -163,6 +164,34 @@ describe("depth (11)", () => {
     assert.strictEqual(passed({ request: { maxDepth: 7 } }).policy.maxDepth, 3)
     assert.strictEqual(passed({ parent: known(1, { maxDepth: 2 }), request: { maxDepth: 3 } }).policy.maxDepth, 2)
     assert.strictEqual(passed({ parent: known(1, { maxDepth: 3 }), request: { maxDepth: 2 } }).policy.maxDepth, 2)
+  })
+})
+
+describe("limits (20)", () => {
+  it("are the host's below a root, the parent's below a child, and in both cases also what is asked for", () => {
+    const limits = { maxTurns: 5, timeout: 1000 }
+    const asked = { maxTurns: 3, timeout: "2 seconds", maxRuns: 0 }
+    assert.isUndefined(passed({}).policy.limits)
+    assert.strictEqual(passed({ limits }).policy.limits, limits)
+    const own = passed({ limits, request: asked })
+    assert.deepStrictEqual(own.policy.limits, { maxTurns: 3, timeout: 1000, maxRuns: 0 })
+    assert.deepStrictEqual(own.asked, { maxTurns: 3, timeout: 2000, maxRuns: 0 })
+    assert.isUndefined(passed({ limits }).asked)
+    const parent = known(1, { limits: { maxTurns: 4, idleTimeout: 7 } })
+    assert.strictEqual(passed({ limits, parent }).policy.limits, parent.policy.limits)
+    const child = passed({ limits, parent, request: { ...asked, idleTimeout: 9 } }).policy.limits
+    assert.deepStrictEqual(child, { maxTurns: 3, idleTimeout: 7, timeout: 2000, maxRuns: 0 })
+    assert.isTrue(Object.isFrozen(child))
+  })
+
+  it("of depth say what was asked for where something tighter holds, by the request or by the parent's", () => {
+    const parent = { ...known(2, { maxDepth: 2 }), asked: { maxDepth: 5 } }
+    assert.notProperty(refused({ maxDepth: 0 }), "asked")
+    assert.notProperty(refused({ request: { maxDepth: 0 } }), "asked")
+    assert.deepInclude(refused({ maxDepth: 0, request: { maxDepth: 4 } }), { maxDepth: 0, asked: 4 })
+    assert.deepInclude(refused({ parent }), { maxDepth: 2, asked: 5 })
+    assert.deepInclude(refused({ parent, request: { maxDepth: 3 } }), { maxDepth: 2, asked: 5 })
+    assert.deepInclude(refused({ parent, request: { maxDepth: 6 } }), { maxDepth: 2, asked: 6 })
   })
 })
 

@@ -13,6 +13,7 @@ import * as Runs from "../../src/internal/runs.ts"
 import { UpdateLog } from "../../src/internal/updateLog.ts"
 import {
   agentOf,
+  all,
   completed,
   inSeam,
   lines,
@@ -211,6 +212,36 @@ describe("settling (5, 7)", () => {
         })
       )
       assert.deepStrictEqual(lines(events), ["start gated", "end gated aborted Caller"])
+    })
+  )
+
+  it.effect("comes from a limit once, however often a child goes on that can't be stopped (20)", () =>
+    Effect.gen(function* () {
+      const refusals: Array<unknown> = []
+      const gate = Deferred.makeUnsafe<void>()
+      const deaf = provider({
+        capabilities: { ...all, turns: true },
+        turn: (placed) =>
+          Effect.gen(function* () {
+            for (let n = 0; n < 4; n++) refusals.push(placed.nextTurn()?.wrapUp)
+            yield* Deferred.await(gate)
+            refusals.push(placed.nextTurn()?.wrapUp)
+            return completed
+          }).pipe(Effect.uninterruptible)
+      })
+      const { events, value } = yield* inSeam([deaf], (seam) =>
+        Effect.gen(function* () {
+          const run = yield* seam.start("p", { ...request, maxTurns: 1 })
+          const result = yield* run.result
+          yield* Deferred.succeed(gate, undefined)
+          yield* run.dispose
+          assert.strictEqual(yield* run.result, result)
+          return result
+        })
+      )
+      assert.deepStrictEqual(refusals, [undefined, true, false, false, false])
+      assert.deepInclude(value.failure, { kind: "limit", name: "maxTurns", limit: 1, used: 1 })
+      assert.deepStrictEqual(lines(events), ["start p", "end p error"])
     })
   )
 
