@@ -94,7 +94,7 @@ describe("a child that was refused a turn (20)", () => {
         assert.deepInclude(value.failure, { kind: "limit", name: "maxTurns", limit: 1, used: 1 })
         assert.deepStrictEqual(value.output, [{ type: "text", text: "so far" }])
         const end = events.find((event) => event.type === "subagent/end")
-        assert.deepInclude(end, { stopReason: "error", failure: value.failure })
+        assert.deepInclude(end, { stopReason: "error", failure: value.failure! })
         if (name === "fails" || name === "dies") assert.include(value.diagnostic, "lost")
       })
     )
