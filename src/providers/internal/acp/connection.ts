@@ -3,7 +3,8 @@
  *
  * Messages are told apart by whether they have a `method`, never by id alone: both sides count from 0. They are handled
  * in the order in which they came: a notification and the start of a request's handler before the next line is looked
- * at, so all that came before an answer has been heard when the answer is. What is no message is noted and skipped.
+ * at, so all that came before an answer has been heard when the answer is. What is no message is noted and skipped, and
+ * so is one that nothing can be made of, nested too deeply, say.
  *
  * @since 0.1.0
  */
@@ -37,7 +38,8 @@ export const codes = {
   invalidParams: -32602,
   internal: -32603,
   authRequired: -32000,
-  notFound: -32002
+  notFound: -32002,
+  cancelled: -32800
 } as const
 
 /** How a call was answered. */
@@ -64,7 +66,7 @@ export interface Connection {
 export interface Handler<R> {
   readonly run: Effect.Effect<object, RpcError, R>
   /** The answer if the handler is interrupted. */
-  readonly onInterrupt: object
+  readonly onInterrupt: { readonly result: object } | { readonly error: object }
 }
 
 /** What the connection is made of. */
@@ -80,6 +82,12 @@ export interface Options<R> {
   readonly onNoise: (text: string) => void
 }
 
+/** How much is noted of a line that was skipped, in characters. */
+const noiseLength = 1000
+
+/** How many requests of the peer's may be unanswered. One that reads its answers never comes near it. */
+const maxAnswering = 10_000
+
 type Message = { readonly [key: string]: unknown }
 
 /** A connection whose handlers run in the current scope. */
@@ -90,6 +98,7 @@ export const make = <R>(options: Options<R>): Effect.Effect<Connection, never, R
     const pending = new Map<number, (answered: Answered) => void>()
     let lastId = 0
     let lost: Lost | undefined
+    let answering = 0
 
     const encode = (message: object): string => `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`
 
@@ -112,26 +121,31 @@ export const make = <R>(options: Options<R>): Effect.Effect<Connection, never, R
         return options.write(encode({ id, method, params }))
       })
 
-    const onAnswer = ({ error, id, result }: Message): void => {
-      const onAnswer = pending.get(id as number)
-      if (onAnswer === undefined) return options.onNoise(`an answer to nothing: id ${JSON.stringify(id)}`)
-      pending.delete(id as number)
+    const onAnswer = ({ error, id, result }: Message, line: string): void => {
+      // some give a number back as a string
+      const key = (Predicate.isString(id) ? Number(id) : id) as number
+      const onAnswer = pending.get(key)
+      if (onAnswer === undefined) return options.onNoise(`an answer to nothing: ${line.slice(0, noiseLength)}`)
+      pending.delete(key)
       onAnswer(error == null ? Exit.succeed(result) : Exit.fail(readError(error)))
     }
 
     const onRequest = (id: unknown, method: string, params: unknown): Effect.Effect<void> => {
-      const handler = options.onRequest(method, params)
-      if (handler === undefined) {
-        const error = { code: codes.methodNotFound, message: `Method not found: ${method}` }
-        return options.write(encode({ id, error }))
+      if (answering === maxAnswering) {
+        return Effect.sync(() => lose(`It has made ${maxAnswering} requests and read none of the answers`))
       }
-      return handler.run.pipe(
-        Effect.matchCauseEffect({
-          onSuccess: (result) => options.write(encode({ id, result })),
-          onFailure: (cause) => options.write(encode({ id, error: errorOf(cause) }))
+      answering++
+      const { onInterrupt, run } = options.onRequest(method, params) ?? notFound(method)
+      return run.pipe(
+        Effect.matchCause({
+          onSuccess: (result) => ({ result }),
+          onFailure: (cause) => ({ error: errorOf(cause) })
         }),
-        Effect.onInterrupt(() => Effect.sync(() => options.writeUnsafe(encode({ id, result: handler.onInterrupt })))),
+        Effect.flatMap((answer) => options.write(encode({ id, ...answer }))),
+        Effect.onInterrupt(() => Effect.sync(() => options.writeUnsafe(encode({ id, ...onInterrupt })))),
+        Effect.ensuring(Effect.sync(() => answering--)),
         Effect.provideContext(services),
+        // the reader does not wait: the peer may be waiting for it to read on
         Effect.forkIn(scope, { startImmediately: true }),
         Effect.asVoid
       )
@@ -141,9 +155,9 @@ export const make = <R>(options: Options<R>): Effect.Effect<Connection, never, R
       if (line.trim() === "") return Effect.void
       const parsed = Result.try(() => JSON.parse(line) as unknown)
       const message = Result.isSuccess(parsed) ? parsed.success : undefined
-      if (!Predicate.isObject(message)) return Effect.sync(() => options.onNoise(line.slice(0, 1000)))
+      if (!Predicate.isObject(message)) return Effect.sync(() => options.onNoise(line.slice(0, noiseLength)))
       const { id, method, params } = message
-      if (typeof method !== "string") return Effect.sync(() => onAnswer(message))
+      if (typeof method !== "string") return Effect.sync(() => onAnswer(message, line))
       if ("id" in message) return onRequest(id, method, params)
       return Effect.sync(() => options.onNotification(method, params))
     }
@@ -155,7 +169,10 @@ export const make = <R>(options: Options<R>): Effect.Effect<Connection, never, R
             (line) =>
               line === undefined
                 ? Effect.sync(() => lose(`It has sent a line of more than ${options.maxLineBytes} bytes`))
-                : onLine(line),
+                : Effect.catchDefect(
+                    Effect.suspend(() => onLine(line)),
+                    () => Effect.sync(() => options.onNoise(`not understood: ${line.slice(0, noiseLength)}`))
+                  ),
             { discard: true }
           )
         : Effect.void
@@ -178,19 +195,32 @@ export const make = <R>(options: Options<R>): Effect.Effect<Connection, never, R
     }
   })
 
+const notFound = (method: string): Handler<never> => {
+  const error = new RpcError({ code: codes.methodNotFound, message: `Method not found: ${method}` })
+  return { run: Effect.fail(error), onInterrupt: { error: wireOf(error) } }
+}
+
+/** An error as the peer is to see it. */
+export const wireOf = ({ code, message }: RpcError): object => ({ code, message })
+
+/** A value as JSON, if it can be printed. */
+export const print = (value: unknown): string =>
+  Result.getOrElse(
+    Result.try(() => JSON.stringify(value)),
+    () => "something that can't be printed"
+  )
+
 /** What the peer is told of a handler's failure: of a defect, only that there was one. */
 const errorOf = (cause: Cause.Cause<RpcError>): object => {
   const failed = cause.reasons.find(Cause.isFailReason)
-  return failed === undefined
-    ? { code: codes.internal, message: "Internal error" }
-    : { code: failed.error.code, message: failed.error.message }
+  return failed === undefined ? { code: codes.internal, message: "Internal error" } : wireOf(failed.error)
 }
 
 const readError = (error: unknown): RpcError => {
   const { code, data, message }: Message = Predicate.isObject(error) ? error : { message: error }
   return new RpcError({
     code: Predicate.isNumber(code) ? code : codes.internal,
-    message: Predicate.isString(message) ? message : JSON.stringify(error),
+    message: Predicate.isString(message) ? message : print(error),
     data
   })
 }

@@ -13,7 +13,7 @@ import type { PlacedRequest } from "../../../SubagentProvider.ts"
 import type { McpServer } from "../../AcpProvider.ts"
 import type { Setting } from "./configuration.ts"
 import { choose } from "./configuration.ts"
-import { codes } from "./connection.ts"
+import { codes, print } from "./connection.ts"
 import {
   InitializeResponse,
   items,
@@ -102,7 +102,7 @@ export const initialize = Effect.fnUntraced(function* (peer: Peer) {
   })
   const initialized = readInitialized(answer)
   if (initialized?.protocolVersion !== protocolVersion) {
-    const version = JSON.stringify(initialized?.protocolVersion ?? null)
+    const version = print(initialized?.protocolVersion ?? null)
     return yield* refusal(
       peer,
       `It speaks version ${version} of the protocol, and version ${protocolVersion} is needed`

@@ -13,7 +13,7 @@ import type { Lineage } from "../../../SubagentProvider.ts"
 import type { UnstampedUpdate } from "../../../SubagentUpdate.ts"
 import type { FileAccess } from "../../AcpProvider.ts"
 import type { Handler } from "./connection.ts"
-import { codes, RpcError } from "./connection.ts"
+import { codes, RpcError, wireOf } from "./connection.ts"
 import { readTextFile, writeTextFile } from "./files.ts"
 import { items, reader, ReadTextFileRequest, RequestPermissionRequest, WriteTextFileRequest } from "./messages.ts"
 import type { Answer } from "./permission.ts"
@@ -47,19 +47,22 @@ type Needs = FileSystem.FileSystem | Path.Path
 export const handlerOf = (desk: Desk, method: string, params: unknown): Handler<Needs> | undefined => {
   switch (method) {
     case "session/request_permission":
-      return { run: permission(desk, params), onInterrupt: cancelled }
+      return { run: permission(desk, params), onInterrupt: { result: cancelled } }
     case "fs/read_text_file":
       return desk.fs === undefined || desk.fs.read === false
         ? undefined
-        : { run: file(desk, readRead(params), readTextFile), onInterrupt: {} }
+        : { run: file(desk, readRead(params), readTextFile), onInterrupt: { error: wireOf(stopped) } }
     case "fs/write_text_file":
       return desk.fs === undefined || desk.fs.write === false
         ? undefined
-        : { run: file(desk, readWrite(params), writeTextFile), onInterrupt: {} }
+        : { run: file(desk, readWrite(params), writeTextFile), onInterrupt: { error: wireOf(stopped) } }
     default:
       return undefined
   }
 }
+
+/** Nobody says that something was written which may not have been. */
+const stopped = new RpcError({ code: codes.cancelled, message: "The run has ended" })
 
 const permission = (desk: Desk, params: unknown): Effect.Effect<Answer> =>
   Effect.suspend(() => {

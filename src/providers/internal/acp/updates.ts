@@ -7,6 +7,7 @@
  *
  * @since 0.1.0
  */
+import * as Predicate from "effect/Predicate"
 import type { ContentBlock } from "../../../Content.ts"
 import { isBlank, toText } from "../../../Content.ts"
 import { OutputFold } from "../../../internal/outputFold.ts"
@@ -96,7 +97,9 @@ export class SessionUpdates {
   }
 
   update(update: SessionUpdate): void {
-    if (!this.known(update)) this.emit({ _tag: "Raw", kind: String(update["sessionUpdate"]), value: update })
+    const kind = update["sessionUpdate"]
+    if (!this.known(update))
+      this.emit({ _tag: "Raw", kind: Predicate.isString(kind) ? kind : "unknown", value: update })
   }
 
   /** Takes in what a permission request tells of its tool call. */

@@ -70,7 +70,7 @@ describe("a connection", () => {
     Effect.gen(function* () {
       const { connection, receive, written } = yield* connect((method, params) => ({
         run: Effect.succeed({ method, params }),
-        onInterrupt: {}
+        onInterrupt: { result: {} }
       }))
       const calling = yield* Effect.forkChild(connection.request("mine", {}), { startImmediately: true })
       for (const id of [1, 0, "one", null]) yield* receive({ id, method: "yours", params: [] })
@@ -88,9 +88,9 @@ describe("a connection", () => {
     Effect.gen(function* () {
       const { receive, written } = yield* connect((method) =>
         method === "fail"
-          ? { run: Effect.fail(new RpcError({ code: -32002, message: "no file" })), onInterrupt: {} }
+          ? { run: Effect.fail(new RpcError({ code: -32002, message: "no file" })), onInterrupt: { result: {} } }
           : method === "die"
-            ? { run: Effect.die("a secret"), onInterrupt: {} }
+            ? { run: Effect.die("a secret"), onInterrupt: { result: {} } }
             : undefined
       )
       yield* receive({ id: 1, method: "who" }, { id: 2, method: "fail" }, { id: 3, method: "die" })
@@ -105,11 +105,47 @@ describe("a connection", () => {
     })
   )
 
+  it.effect("takes a number that comes back as a string for what it was", () =>
+    Effect.gen(function* () {
+      const { connection, receive } = yield* connect()
+      const calling = yield* Effect.forkChild(connection.request("mine", {}), { startImmediately: true })
+      yield* receive({ id: [1], result: "no" }, { id: true, result: "no" }, { id: "1", result: "my answer" })
+      assert.strictEqual(yield* Fiber.join(calling), "my answer")
+    })
+  )
+
+  it.effect("reads on while the peer reads none of its answers, and not for ever", () =>
+    Effect.gen(function* () {
+      const noise: Array<string> = []
+      const notifications: Array<string> = []
+      const connection = yield* make<never>({
+        write: () => Effect.never,
+        writeUnsafe: () => false,
+        maxLineBytes: 200,
+        onNotification: (method) => notifications.push(method),
+        onRequest: () => undefined,
+        onNoise: (text) => noise.push(text)
+      })
+      let lost: unknown
+      yield* Effect.forkChild(
+        connection.call("m", {}, (answered) => (lost = answered)),
+        { startImmediately: true }
+      )
+      const ask = connection.receive(encode('{"id":7,"method":"who"}\n'))
+      yield* Effect.repeat(ask, { times: 9_999 })
+      yield* connection.receive(encode('{"method":"heard"}\n'))
+      assert.deepStrictEqual([notifications, lost], [["heard"], undefined])
+      yield* ask
+      const message = "It has made 10000 requests and read none of the answers"
+      assert.deepStrictEqual(lost, Exit.fail(new Lost({ message })))
+    })
+  )
+
   it.effect("answers what its scope ends before it is answered", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const { receive, written } = yield* Scope.provide(
-        connect(() => ({ run: Effect.never, onInterrupt: { outcome: "cancelled" } })),
+        connect(() => ({ run: Effect.never, onInterrupt: { result: { outcome: "cancelled" } } })),
         scope
       )
       yield* receive({ id: "q", method: "ask" })
@@ -154,10 +190,10 @@ describe("a connection", () => {
         '"text"',
         "null",
         "{broken",
-        "an answer to nothing: id 9",
-        "an answer to nothing: id undefined",
-        "an answer to nothing: id undefined",
-        'an answer to nothing: id "1"'
+        'an answer to nothing: {"id":9,"result":1}',
+        "an answer to nothing: {}",
+        "an answer to nothing:   {}\r",
+        'an answer to nothing: {"id":"1","result":1}'
       ])
       assert.deepStrictEqual(notifications, [["heard", undefined]])
     })

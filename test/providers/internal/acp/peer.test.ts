@@ -18,6 +18,8 @@ const play = (steps: ReadonlyArray<Step>, behaviour: Behaviour = {}, options: Pa
   }).pipe(Effect.scoped, Effect.provide(stubLayer(behaviour, options)))
 
 const chunk = (text: string) => ({ sessionUpdate: "agent_message_chunk", content: { type: "text", text } })
+/** Deeper than anything that goes down into it can go. */
+const deep = (open: string, close: string) => `${open.repeat(20_000)}1${close.repeat(20_000)}`
 const line = (message: object) => `${JSON.stringify(message)}\n`
 
 describe("an agent's output", () => {
@@ -43,6 +45,34 @@ describe("an agent's output", () => {
       ])
       assert.strictEqual(result.stopReason, "completed")
       assert.strictEqual(said, "still häre")
+    })
+  )
+
+  it.live("may be more than anybody can make something of, and what comes then is heard", () =>
+    Effect.gen(function* () {
+      const update = (fields: string) =>
+        `{"method":"session/update","params":{"sessionId":"$SESSION","update":{${fields}}}}\n`
+      const { result, said } = yield* play([
+        ["raw", update('"sessionUpdate":{"toString":0,"valueOf":0}')],
+        ["raw", update(`"sessionUpdate":${deep("[", "]")}`)],
+        ["raw", update(`"sessionUpdate":"agent_message_chunk","content":${deep('{"a":', "}")}`)],
+        ["raw", `{"id":${deep("[", "]")},"result":{}}\n{"id":${deep("[", "]")},"method":"unknown/request"}\n`],
+        ["raw", `{"id":${deep("[", "]")},"method":"session/request_permission"}\n`],
+        ["say", "still here"]
+      ])
+      assert.deepStrictEqual([result.stopReason, said], ["completed", "still here"])
+    })
+  )
+
+  it.live("may be an error that can't be printed", () =>
+    Effect.gen(function* () {
+      const { result } = yield* play([["raw", `{"id":3,"error":${deep('{"a":', "}")}}\n`], ["hang"]])
+      assert.deepStrictEqual([result.stopReason, result.failure?.kind], ["error", "model"])
+      const version = `{"id":1,"result":{"protocolVersion":${deep("[", "]")}}}\n`
+      const refused = yield* Effect.flip(
+        play([], { silent: ["initialize"], before: { initialize: [["raw", version]] } })
+      )
+      assert.strictEqual(refused.reason._tag, "StartFailed")
     })
   )
 

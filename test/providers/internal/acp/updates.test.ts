@@ -111,11 +111,15 @@ describe("the other updates of a session", () => {
       { sessionUpdate: "agent_message_chunk" },
       { sessionUpdate: "tool_call" },
       { sessionUpdate: "user_message_chunk", content: { type: "text", text: "the prompt" } },
-      {}
+      {},
+      { sessionUpdate: { toString: 0, valueOf: 0 } }
     ]
     assert.deepStrictEqual(
       fold(odd).emitted,
-      odd.map((value) => ({ _tag: "Raw" as const, kind: String(value["sessionUpdate"]), value }))
+      odd.map((value) => {
+        const kind = typeof value["sessionUpdate"] === "string" ? value["sessionUpdate"] : "unknown"
+        return { _tag: "Raw" as const, kind, value }
+      })
     )
   })
 
