@@ -9,9 +9,10 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Result from "effect/Result"
 import { Account, budgets } from "./internal/account.ts"
 import { checkBudget } from "./internal/checkOptions.ts"
-import { fromReason, InvalidRequest, type SubagentError } from "./SubagentError.ts"
+import { fromReason, type SubagentError } from "./SubagentError.ts"
 
 /**
  * What a budget allows. What is left out is not limited, and is counted all the same.
@@ -79,9 +80,9 @@ export const Current: Context.Reference<Budget | undefined> = Context.Reference<
  */
 export const make = (options: Options): Effect.Effect<Budget, SubagentError> =>
   Effect.suspend(() => {
-    const issues = checkBudget(options)
-    if (issues.length > 0) return Effect.fail(fromReason(new InvalidRequest({ issues })))
-    const { maxRuns, maxTokens, name, parent } = options
+    const checked = checkBudget(options)
+    if (Result.isFailure(checked)) return Effect.fail(fromReason(checked.failure))
+    const { maxRuns, maxTokens, name, parent } = checked.success
     const account = new Account(`budget ${JSON.stringify(name)}`, { maxRuns, maxTokens })
     const budget: Budget = Object.freeze({
       name,

@@ -11,8 +11,9 @@ import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Result from "effect/Result"
 import { checkLimits } from "./internal/checkOptions.ts"
-import { fromReason, InvalidRequest, type SubagentError } from "./SubagentError.ts"
+import { fromReason, type SubagentError } from "./SubagentError.ts"
 
 /**
  * The limits of one run. Whatever is left out is as the parent's run, or the host, has it.
@@ -109,8 +110,7 @@ export const layer = (limits: Partial<LimitsOptions>): Layer.Layer<never, Subage
   Layer.effect(
     Limits,
     Effect.gen(function* () {
-      const issues = checkLimits(limits)
-      if (issues.length > 0) return yield* fromReason(new InvalidRequest({ issues }))
-      return { ...(yield* Limits), ...Object.fromEntries(Object.entries(limits).filter(([, v]) => v !== undefined)) }
+      const checked = yield* Effect.fromResult(Result.mapError(checkLimits(limits), fromReason))
+      return { ...(yield* Limits), ...Object.fromEntries(Object.entries(checked).filter(([, v]) => v !== undefined)) }
     })
   )

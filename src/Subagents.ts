@@ -372,9 +372,8 @@ export const layerOptions = (options: Partial<SubagentsOptions>): Layer.Layer<ne
   Layer.effect(
     Options,
     Effect.gen(function* () {
-      const issues = checkOptions(options)
-      if (issues.length > 0) return yield* fromReason(new InvalidRequest({ issues }))
-      return { ...(yield* Options), ...options }
+      const checked = yield* Effect.fromResult(Result.mapError(checkOptions(options), fromReason))
+      return { ...(yield* Options), ...checked }
     })
   )
 

@@ -1,9 +1,12 @@
 /** Children, and providers, that lie about what they do, and hosts that are careless. */
 import { assert, describe, it } from "@effect/vitest"
 import type { SubagentResult } from "effect-subagent"
-import { Budget, SubagentError } from "effect-subagent"
+import { Budget, Limits, SubagentError, Subagents } from "effect-subagent"
+import { PromiseSubagents } from "effect-subagent/promise"
 import { ScriptedProvider } from "effect-subagent/testing"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import { agentOf, inSeam, type Placed, root, type Seam, withSeam } from "./utils/seam.ts"
 
 const { run, text, usage } = ScriptedProvider
@@ -115,4 +118,89 @@ describe("a provider that declares turns and never asks for one (20)", () => {
       }
     })
   )
+})
+
+describe("what is asked for by an object that inherits it (20)", () => {
+  const plain = { prompt: "all", parent: root }
+  class Asked {
+    prompt = "all"
+    parent = root
+    get maxTurns() {
+      return 1
+    }
+  }
+  const turns = run(({ nextTurn }) => Effect.sync(() => [nextTurn(), nextTurn()]))
+  const making = ScriptedProvider.make(() => ({ turn: [text("so far"), turns], token: Effect.succeed("kept") }), {
+    name: "p",
+    continued: () => [text("so far"), turns],
+    structured: {}
+  })
+  const limitOf = ({ failure }: SubagentResult.SubagentResult) => failure?.name
+
+  it.effect("holds, whoever it is from, and whichever way it comes", () =>
+    Effect.gen(function* () {
+      const { provider } = yield* making
+      const names = yield* withSeam([provider], (seam) =>
+        Effect.gen(function* () {
+          const first = yield* seam.start("p", plain)
+          const token = yield* first.token!
+          yield* first.dispose
+          const { parent, prompt: _, ...asked } = new Asked()
+          const again = Object.assign(Object.create(new Asked()), { parent })
+          assert.deepStrictEqual<object>(asked, {})
+          return [
+            limitOf(yield* first.result),
+            limitOf(yield* seam.run("p", new Asked())),
+            limitOf(yield* seam.run("p", Object.create(new Asked()))),
+            limitOf(yield* Effect.flatMap(seam.resume(token, "go on", again), ({ result }) => result))
+          ]
+        }).pipe(Effect.scoped)
+      )
+      assert.deepStrictEqual(names, [undefined, "maxTurns", "maxTurns", "maxTurns"])
+    })
+  )
+
+  it.effect("holds where it is the host's, as it was when it was given", () =>
+    Effect.gen(function* () {
+      const { provider } = yield* making
+      class Host {
+        maxConcurrent = { overall: 1 }
+        get maxTurns() {
+          return 1
+        }
+      }
+      const host = new Host()
+      const limits = Subagents.layer.pipe(Layer.provide(Limits.layer(host)))
+      const context = yield* Layer.build(limits)
+      host.maxConcurrent.overall = Number.NaN
+      const seam = Context.get(context, Subagents.Subagents)
+      yield* seam.register(provider)
+      assert.strictEqual(limitOf(yield* seam.run("p", plain)), "maxTurns")
+      yield* seam.start("p", plain)
+      assert.strictEqual(limitOf(yield* seam.run("p", plain)), "maxTurns")
+    })
+  )
+
+  it.effect("holds at the facade, with a JSON Schema and without, and its budget pays where a start names none", () =>
+    Effect.gen(function* () {
+      const { provider } = yield* making
+      const budget = yield* Budget.make({ name: "acme" })
+      const facade = PromiseSubagents.fromProviders([provider], Object.create({ budget }))
+      class Structured extends Asked {
+        outputSchema = { type: "object", properties: {} } as const
+      }
+      const asking: PromiseSubagents.Options = { budget: undefined }
+      const results = yield* Effect.promise(async () => {
+        await using seam = facade
+        return [
+          await seam.run("p", new Asked(), asking),
+          await seam.run("p", new Structured(), Object.create(asking)),
+          await seam.run("p", plain, Object.create({ budget: await other }))
+        ]
+      })
+      assert.deepStrictEqual(results.map(limitOf), ["maxTurns", "maxTurns", undefined])
+      assert.strictEqual((yield* budget.spent).runs, 2)
+    })
+  )
+  const other = Effect.runPromise(Budget.make({ name: "other" }))
 })

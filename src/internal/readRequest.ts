@@ -76,6 +76,9 @@ const Fields = Schema.Struct({
 const OwnOptions = Schema.Struct({ model: Schema.optional(NonBlank), systemPrompt: Schema.optional(NonBlank) })
 
 const parseOptions = { errors: "all", onExcessProperty: "error" } as const
+/** All that a request can ask for. */
+export const requestKeys: ReadonlyArray<string> = Object.keys(Fields.fields)
+
 const decodeFields = Schema.decodeUnknownResult(Fields, parseOptions)
 const decodeOptions = Schema.decodeUnknownResult(OwnOptions, parseOptions)
 const decodeBlocks = Schema.decodeUnknownResult(Schema.Array(ContentBlock), parseOptions)
@@ -121,9 +124,18 @@ export const readRequest = (
 /** What nearly all requests ask for, and nothing else. */
 const plainKeys = new Set<PropertyKey>(["prompt", "parent", "signal", "agentOptions", "outputSchema", "label"])
 
+/** Whether it asks for nothing else, and inherits nothing that it could ask for. */
+const isPlain = (request: object): boolean => {
+  const prototype = Object.getPrototypeOf(request)
+  return (
+    (prototype === Object.prototype || prototype === null) &&
+    Reflect.ownKeys(request).every((key) => plainKeys.has(key))
+  )
+}
+
 /** The fields of a request that is plainly right. Of the others the schema says what is wrong, if anything is. */
 const plainFields = (request: unknown): typeof Fields.Type | undefined => {
-  if (!Predicate.isObject(request) || !Reflect.ownKeys(request).every((key) => plainKeys.has(key))) return undefined
+  if (!Predicate.isObject(request) || !isPlain(request)) return undefined
   const { agentOptions, label, outputSchema, parent, prompt, signal } = request as Record<string, unknown>
   return prompt !== undefined &&
     parent !== undefined &&

@@ -9,6 +9,7 @@ import type { Capabilities } from "../Capabilities.ts"
 import { ResumeToken } from "../ResumeToken.ts"
 import type { RequestIssue } from "../SubagentError.ts"
 import { issueAt, issuesOf } from "./issues.ts"
+import { ownCopy } from "./ownCopy.ts"
 import { limitFields } from "./readLimits.ts"
 import type { ReadRequest } from "./readRequest.ts"
 import { readRequest } from "./readRequest.ts"
@@ -32,7 +33,7 @@ export const readResume = (
   capabilities: Capabilities
 ): Result.Result<ReadRequest, ReadonlyArray<RequestIssue>> => {
   const read = Result.try(() => {
-    const asked = { ...(request as object) }
+    const asked = { ...(ownCopy(request, keys) as object) }
     const unexpected = Object.keys(asked).filter((key) => !keys.has(key))
     return unexpected.length > 0
       ? Result.fail(unexpected.map((key) => issueAt([key], "Unexpected key")))

@@ -39,7 +39,7 @@ import { fromStart, type PlainTool } from "../tool/PlainTool.ts"
 import type { Options as ToolOptions } from "../tool/SubagentTool.ts"
 import { reasonOf, signalOf, untilAborted } from "./internal/aborting.ts"
 import { handled, valueOf } from "./internal/promiseRun.ts"
-import { checkAsking, resuming, starting } from "./internal/starting.ts"
+import { askingOf, checkAsking, resuming, starting } from "./internal/starting.ts"
 import type {
   Approve,
   OutputSchema,
@@ -193,7 +193,7 @@ export const makeSubagents = <R, E>(layer: Layer.Layer<Subagents | R, E>, option
       throw reasonOf(thrown, signal)
     })
   const startRun = (name: string, request: PromiseRequest, asking?: Options): Promise<PromiseRun> =>
-    accept(name, signalOf(request), starting(name, request, { ...options, ...asking }))
+    accept(name, signalOf(request), starting(name, request, askingOf(options, asking)))
   const start = (name: string, request: PromiseRequest, asking?: Options): Promise<PromiseRun> =>
     orReason(startRun(name, request, asking), signalOf(request))
   const resume = async (
@@ -204,7 +204,7 @@ export const makeSubagents = <R, E>(layer: Layer.Layer<Subagents | R, E>, option
   ): Promise<PromiseRun> => {
     const signal = signalOf(request)
     const name = describeUnknown(token?.provider)
-    return orReason(accept(name, signal, resuming(token, content, request, { ...options, ...asking })), signal)
+    return orReason(accept(name, signal, resuming(token, content, request, askingOf(options, asking))), signal)
   }
   const run = async (name: string, request: PromiseRequest, asking?: Options): Promise<SubagentResult> => {
     const run = await start(name, request, asking)

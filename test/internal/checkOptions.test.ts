@@ -1,10 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { Budget } from "effect-subagent"
+import * as Result from "effect/Result"
+import { Budget, type SubagentError } from "effect-subagent"
 import { checkBudget, checkLimits, checkOptions } from "../../src/internal/checkOptions.ts"
 
-const problems = (options: object) => checkOptions(options).map(String)
+const issues = (checked: Result.Result<unknown, SubagentError.InvalidRequest>) =>
+  Result.isFailure(checked) ? checked.failure.issues : []
+
+const problems = (options: object) => issues(checkOptions(options)).map(String)
 
 describe("checkOptions", () => {
   it("lets good options pass, and none at all", () => {
@@ -38,7 +42,7 @@ describe("checkOptions", () => {
   })
 })
 
-const limitProblems = (limits: unknown) => checkLimits(limits).map(String)
+const limitProblems = (limits: unknown) => issues(checkLimits(limits)).map(String)
 
 const limit = (name: string) => (figure: unknown) => limitProblems({ [name]: figure })
 
@@ -104,7 +108,7 @@ describe("checkLimits", () => {
   it("names all that is wrong, with a path", () => {
     const limits = { timeout: 0, maxTurns: 0, maxConcurrent: { overall: 0, provider: { a: -1, b: 1 } }, wrapUp: "yes" }
     assert.deepStrictEqual(
-      checkLimits(limits).map(({ path }) => path),
+      issues(checkLimits(limits)).map(({ path }) => path),
       [["timeout"], ["maxTurns"], ["maxConcurrent", "overall"], ["maxConcurrent", "provider", "a"], ["wrapUp"]]
     )
     for (const maxConcurrent of [8, null, "8", [8]]) {
@@ -128,7 +132,7 @@ describe("checkLimits", () => {
 })
 
 describe("checkBudget", () => {
-  const budgetProblems = (options: unknown) => checkBudget(options).map(String)
+  const budgetProblems = (options: unknown) => issues(checkBudget(options)).map(String)
 
   it("lets a good budget pass, also one that is nothing but counted", () => {
     assert.deepStrictEqual(budgetProblems({ name: "a" }), [])
@@ -170,5 +174,34 @@ describe("checkBudget", () => {
   it("refuses what are no options", () => {
     for (const options of [null, undefined, "a", []])
       assert.deepStrictEqual(budgetProblems(options), ["Expected object"])
+  })
+})
+
+describe("what is checked", () => {
+  class Limits {
+    wrapUp = false
+    get maxRuns() {
+      return 3
+    }
+  }
+
+  it("is what is used: each field is read once, of whatever object, and nothing changes it later", () => {
+    assert.deepStrictEqual(Result.getOrThrow(checkLimits(new Limits())), { wrapUp: false, maxRuns: 3 })
+    let reads = 0
+    const limits = {
+      maxConcurrent: { overall: 1, provider: { p: 2 } },
+      get maxTurns() {
+        return ++reads
+      }
+    }
+    const checked = Result.getOrThrow(checkLimits(limits))
+    limits.maxConcurrent.overall = limits.maxConcurrent.provider.p = Number.NaN
+    assert.deepStrictEqual(checked, { maxConcurrent: { overall: 1, provider: { p: 2 } }, maxTurns: 1 })
+    assert.strictEqual(reads, 1)
+    assert.deepStrictEqual(Result.getOrThrow(checkOptions(Object.create({ eventCapacity: 5 }))), { eventCapacity: 5 })
+    assert.deepStrictEqual(Result.getOrThrow(checkBudget(Object.create({ name: "acme", maxTokens: 5 }))), {
+      name: "acme",
+      maxTokens: 5
+    })
   })
 })

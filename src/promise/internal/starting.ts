@@ -14,6 +14,8 @@ import { type Budget, Current } from "../../Budget.ts"
 import type { ContentBlock } from "../../Content.ts"
 import { isBudget } from "../../internal/account.ts"
 import { issuesOf } from "../../internal/issues.ts"
+import { ownCopy } from "../../internal/ownCopy.ts"
+import { requestKeys } from "../../internal/readRequest.ts"
 import { fromJsonSchema } from "../../json-schema/OutputSchema.ts"
 import type { ResumeToken } from "../../ResumeToken.ts"
 import { fromReason, InvalidRequest, type SubagentError } from "../../SubagentError.ts"
@@ -29,18 +31,25 @@ interface Asking {
   readonly budget?: Budget | undefined
 }
 
-const decodeAsking = Schema.decodeUnknownResult(
-  Schema.Struct({
-    approve: Schema.optional(Schema.declare(Predicate.isFunction, { expected: "a function" })),
-    approvalTimeout: Schema.optional(
-      Schema.declare((u): u is Duration.Input => Option.isSome(Duration.fromInput(u as Duration.Input)), {
-        expected: "a duration"
-      })
-    ),
-    budget: Schema.optional(Schema.declare(isBudget, { expected: "a Budget" }))
-  }),
-  { errors: "all", onExcessProperty: "error" }
-)
+const Fields = Schema.Struct({
+  approve: Schema.optional(Schema.declare(Predicate.isFunction, { expected: "a function" })),
+  approvalTimeout: Schema.optional(
+    Schema.declare((u): u is Duration.Input => Option.isSome(Duration.fromInput(u as Duration.Input)), {
+      expected: "a duration"
+    })
+  ),
+  budget: Schema.optional(Schema.declare(isBudget, { expected: "a Budget" }))
+})
+
+const decodeAsking = Schema.decodeUnknownResult(Fields, { errors: "all", onExcessProperty: "error" })
+
+const askingKeys = Object.keys(Fields.fields)
+
+/** What is said beside one request, and what is said for all of them where that says nothing. */
+export const askingOf = (all: Asking, asking: Asking | undefined): Asking => {
+  const said = Object.entries({ ...ownCopy(asking, askingKeys) }).filter(([, value]) => value !== undefined)
+  return { ...ownCopy(all, askingKeys), ...Object.fromEntries(said) }
+}
 
 /** Checks what is said beside a request: a misspelt approver is nobody, and a misspelt budget does not pay. */
 export const checkAsking = (asking: Asking): Result.Result<Asking, SubagentError> =>
@@ -99,6 +108,6 @@ const withSchema = (
     ? Effect.succeed(request)
     : first.pipe(
         Effect.andThen(fromJsonSchema(schema)),
-        Effect.map((outputSchema) => ({ ...request, outputSchema }))
+        Effect.map((outputSchema) => ({ ...ownCopy(request, requestKeys), outputSchema }))
       )
 }
