@@ -25,7 +25,7 @@ import type { AgentSpec } from "../AgentRuntime.ts"
 import { systemMessages, toolMessages, userMessage, withSystem } from "./history.ts"
 import { noticeOf, refusalOf } from "./limit.ts"
 import type { ModelCall, RetrySchedule } from "./modelCall.ts"
-import { callModel, reporting } from "./modelCall.ts"
+import { callModel } from "./modelCall.ts"
 import { outcomeOfCause, outcomeOfError, outcomeOfReply, sumOf } from "./outcome.ts"
 import { permit } from "./permission.ts"
 import type { Reply, ToolCall } from "./reply.ts"
@@ -68,7 +68,6 @@ export interface LoopAgent {
   readonly model: LanguageModel.LanguageModel
   readonly submitTool: SubmitTool | undefined
   readonly toolChoice: LanguageModel.ToolChoice<string>
-  readonly retry: RetrySchedule
   /** Every tool call in it has its result: replaced whole, step by step. */
   history: ReadonlyArray<Prompt.Message>
   /** The history as it was when the last turn ended; empty if there was none. */
@@ -93,7 +92,6 @@ export const makeAgent = (loop: Loop, spec: AgentSpec, scope: Scope.Scope, parts
     model,
     submitTool,
     toolChoice: toolChoiceOf(loop, spec, submitTool),
-    retry: reporting(loop.retry, spec.emit),
     history: isKnown ? memory : systemMessages(spec.options.systemPrompt ?? loop.systemPrompt),
     ended: isKnown ? memory : [],
     inbox: undefined,
@@ -176,7 +174,7 @@ const runTurn = Effect.fnUntraced(function* (agent: LoopAgent, prompt: ReadonlyA
     kit: agent.submitTool?.kit ?? loop.kit,
     toolChoice: agent.toolChoice,
     streaming: loop.streaming,
-    retry: agent.retry,
+    retry: loop.retry,
     messages: () => takeIn(agent),
     emit: spec.emit,
     meter: () => {

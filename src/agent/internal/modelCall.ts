@@ -39,7 +39,7 @@ export const forTransient = (schedule: RetrySchedule): RetrySchedule =>
   )
 
 /** Reports each attempt that is to come, and why. */
-export const reporting = (schedule: RetrySchedule, emit: (update: UnstampedUpdate) => void): RetrySchedule =>
+const reporting = (schedule: RetrySchedule, emit: (update: UnstampedUpdate) => void): RetrySchedule =>
   Schedule.tap(schedule, ({ attempt, duration, input }) =>
     Effect.sync(() => {
       const value = { retry: attempt, delay: Duration.toMillis(duration), failure: outcomeOfError(input).failure }
@@ -63,12 +63,25 @@ export interface ModelCall {
   readonly freshId: () => string
 }
 
-/** Calls the model, as often as the schedule says. */
+/** Calls the model, as often as the schedule says. Most calls work out, and those have nothing to do with a schedule. */
 export const callModel = (call: ModelCall): Effect.Effect<Reply, AiError.AiError> =>
-  Effect.retry(
+  Effect.catch(
     Effect.suspend(() => attempt(call)),
-    call.retry
+    (error) => again(call, error)
   )
+
+/** Goes on after a first attempt that has failed. */
+const again = (call: ModelCall, error: AiError.AiError): Effect.Effect<Reply, AiError.AiError> => {
+  let next: Effect.Effect<Reply, AiError.AiError> = Effect.fail(error)
+  return Effect.retry(
+    Effect.suspend(() => {
+      const current = next
+      next = Effect.suspend(() => attempt(call))
+      return current
+    }),
+    reporting(call.retry, call.emit)
+  )
+}
 
 const attempt = (call: ModelCall): Effect.Effect<Reply, AiError.AiError> => {
   const { emit, freshId, kit, messages, meter, model, streaming, toolChoice } = call
@@ -81,17 +94,19 @@ const attempt = (call: ModelCall): Effect.Effect<Reply, AiError.AiError> => {
     disableToolCallResolution: true,
     toolCallValidation: "deferred"
   } as const
-  const failed = (error: AiError.AiError) => Effect.sync(() => spend(usageOfError(error)))
+  const failed = (error: AiError.AiError): Effect.Effect<never, AiError.AiError> => {
+    spend(usageOfError(error))
+    return Effect.fail(error)
+  }
   return streaming
     ? Stream.runForEachArray(model.streamText(request), (parts) => Effect.sync(() => fold.add(parts))).pipe(
-        Effect.tapError(failed),
-        Effect.flatMap(() => whole(fold.end())),
+        Effect.matchEffect({ onFailure: failed, onSuccess: () => whole(fold.end()) }),
         Effect.onError(() => Effect.sync(() => fold.abandon()))
       )
-    : model.generateText(request).pipe(
-        Effect.tapError(failed),
-        Effect.map(({ content }) => fold.add(content).end())
-      )
+    : Effect.matchEffect(model.generateText(request), {
+        onFailure: failed,
+        onSuccess: ({ content }) => Effect.succeed(fold.add(content).end())
+      })
 }
 
 /** Some providers report amid the stream what others fail with. */
