@@ -4,12 +4,12 @@
  *
  * @since 0.1.0
  */
+import type * as Duration from "effect/Duration"
 import * as Result from "effect/Result"
 import * as Schema from "effect/Schema"
 import type { Options } from "../Budget.ts"
 import type { LimitsOptions } from "../Limits.ts"
 import { InvalidRequest } from "../SubagentError.ts"
-import type { SubagentsOptions } from "../Subagents.ts"
 import { isBudget } from "./account.ts"
 import { countFrom, durationFrom } from "./figures.ts"
 import { issuesOf } from "./issues.ts"
@@ -22,7 +22,14 @@ const checkBy = <A>(fields: Schema.Codec<A>): ((options: unknown) => Result.Resu
 }
 
 /** The seam's options. */
-export const checkOptions: (options: unknown) => Result.Result<Partial<SubagentsOptions>, InvalidRequest> = checkBy(
+export const checkOptions: (options: unknown) => Result.Result<
+  {
+    readonly releaseTimeout?: Duration.Input
+    readonly updateCapacity?: number
+    readonly eventCapacity?: number
+  },
+  InvalidRequest
+> = checkBy(
   Schema.Struct({
     releaseTimeout: Schema.optionalKey(durationFrom(0)),
     updateCapacity: Schema.optionalKey(countFrom(1)),

@@ -42,7 +42,7 @@ export const enter = <A>(
     const reason = admission.enter()
     return reason === undefined ? go() : comeToNothing(Exit.fail(fromReason(reason)))
   }
-  let granted: Deferred.Deferred<void> | undefined
+  let granted: Deferred.Deferred<void> | undefined = undefined
   const full = admission.ask(() => void Deferred.doneUnsafe(granted!, Exit.void))
   if (full !== undefined) return comeToNothing(Exit.fail(fromReason(full)))
   if (admission.hasPlace) return goOn()
