@@ -131,14 +131,17 @@ export const make = (limits: LimitsOptions): Limiter => {
   const { maxConcurrent, maxDepth, maxQueued, maxRuns, wrapUp, ...others } = limits
   const places = maxConcurrent === undefined ? undefined : PlacesOf.make(maxConcurrent, maxQueued)
   const trees = new Map<string, Account>()
+  let latest: { readonly rootId: string; readonly account: Account } | undefined
 
   /** The account of a root. The ones that were asked for last are kept. */
   const treeOf = (rootId: string): Account => {
-    const tree = trees.get(rootId) ?? new Account(`root ${JSON.stringify(rootId)}`, { maxRuns })
+    if (latest?.rootId === rootId) return latest.account
+    const account = trees.get(rootId) ?? new Account(`root ${JSON.stringify(rootId)}`, { maxRuns })
     trees.delete(rootId)
-    trees.set(rootId, tree)
+    trees.set(rootId, account)
     if (trees.size > remembered) trees.delete(trees.keys().next().value!)
-    return tree
+    latest = { rootId, account }
+    return account
   }
 
   /** What a run is below: what its parent's run is, or its root; and the budgets beside. */

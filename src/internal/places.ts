@@ -85,7 +85,7 @@ export const make = (caps: MaxConcurrent, maxQueued: number): Places => {
   let granted = 0
   let queued = 0
 
-  // What has changed and has not been looked at. Between calls all of it is empty.
+  // What has changed and has not been looked at, as long as somebody waits. Between calls all of it is empty.
   /** Holders that may have come to have something to lend. */
   const lenders = new Set<Held>()
   /** Pools whose next in line may enter. */
@@ -129,7 +129,7 @@ export const make = (caps: MaxConcurrent, maxQueued: number): Places => {
     pool.busy += isAtWork ? 1 : -1
     if (isAtWork) {
       stalled.delete(pool)
-    } else if (pool.busy === 0) {
+    } else if (pool.busy === 0 && queued > 0) {
       stalled.add(pool)
       changed.add(pool)
     }
@@ -138,7 +138,7 @@ export const make = (caps: MaxConcurrent, maxQueued: number): Places => {
   /** The last one in a place in which nobody is at work can lend it. */
   const offer = ({ atWork, occupants }: Place): void => {
     const last = occupants.at(-1)
-    if (atWork === 0 && last !== undefined) lenders.add(last)
+    if (queued > 0 && atWork === 0 && last !== undefined) lenders.add(last)
   }
 
   /** Brings up to date what follows for a holder, and for those above it, from what has changed with it. */
@@ -305,7 +305,8 @@ export const make = (caps: MaxConcurrent, maxQueued: number): Places => {
 
   /** Lets in whoever can go on after a change (families first, then by turns, then those who are stuck), and tells them. */
   const goOn = (): void => {
-    do {
+    // where nobody waits there is nobody to let in
+    while (lenders.size + opened.size + changed.size > 0) {
       for (const holder of lenders) {
         lenders.delete(holder)
         lend(holder)
@@ -313,7 +314,7 @@ export const make = (caps: MaxConcurrent, maxQueued: number): Places => {
       const lane = nextInLine()
       if (lane === undefined) unstick()
       else attempt(lane, isClosed)
-    } while (lenders.size + opened.size + changed.size > 0)
+    }
     // whoever is told may ask and give back: the outermost call tells all, one after the other
     if (isTelling) return
     isTelling = true
@@ -347,7 +348,7 @@ export const make = (caps: MaxConcurrent, maxQueued: number): Places => {
       if (isAtWork) count(place, false)
       offer(place)
       if (occupants.length > 0) continue
-      if (pool.isFull) opened.add(pool)
+      if (queued > 0 && pool.isFull) opened.add(pool)
       pool.places.delete(place)
       if (pool.places.size === 0) stalled.delete(pool)
       forgetUnused(pool)
