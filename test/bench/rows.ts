@@ -108,6 +108,32 @@ export const rows: ReadonlyArray<Row> = [
     next: 1.3
   },
   {
+    name: "limits",
+    what: "a child, no model layer, with every limit set",
+    unit: "µs",
+    ours: ["limited", "child"],
+    floor: [["seam", "child"]],
+    floorName: "without limits"
+  },
+  {
+    name: "limits-ai",
+    what: "a child on `effect/ai`, with every limit set",
+    unit: "µs",
+    ours: ["limitedAgents", "child"],
+    floor: [["agents", "child"]],
+    floorName: "without limits",
+    must: 1.2
+  },
+  {
+    name: "limits-delegation",
+    what: "a delegation on `effect/ai`, with every limit set",
+    unit: "µs",
+    ours: ["limitedAgents", "delegation"],
+    floor: [["agents", "delegation"]],
+    floorName: "without limits",
+    must: 1.2
+  },
+  {
     name: "burst",
     what: "10,000 children at once, each",
     unit: "µs",

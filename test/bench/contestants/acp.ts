@@ -49,7 +49,7 @@ const openTurns = Effect.fnUntraced(function* (placed: SubagentProvider.PlacedRe
 })
 
 export const makeAcp: MakeContestant = Effect.fnUntraced(function* () {
-  const { parent, seam } = yield* makeSeam
+  const { parent, seam } = yield* makeSeam()
   const services = yield* Layer.build(NodeServices.layer)
   const opened = yield* Deferred.make<Effect.Success<ReturnType<typeof openTurns>>>()
   yield* seam.register({

@@ -1,5 +1,5 @@
 /** Ours on `effect/ai`: parent and children are agents of the default runtime, on one model and one toolkit. */
-import { Agent, Content, Subagents, type SubagentUpdate } from "effect-subagent"
+import { Agent, Content, type Limits, Subagents, type SubagentUpdate } from "effect-subagent"
 import { AgentRuntime } from "effect-subagent/agent"
 import { SpawnProvider } from "effect-subagent/providers"
 import { SubagentTool } from "effect-subagent/tool"
@@ -13,7 +13,7 @@ import * as Schema from "effect/Schema"
 import type { MakeContestant } from "../Contestant.ts"
 import { childSystem, type Gate, parentSystem } from "../gate.ts"
 import { makeSharedModel } from "./models.ts"
-import { childOf, makeSeam } from "./seam.ts"
+import { allLimits, childOf, makeSeam } from "./seam.ts"
 
 const Echo = Tool.make("echo", { parameters: Schema.Struct({ text: Schema.String }), success: Schema.String })
 const kit = Toolkit.make(Echo)
@@ -41,26 +41,32 @@ export const makeRuntime = <Tools extends Record<string, Tool.Any>>(
     (context) => Context.get(context, AgentRuntime.AgentRuntime)
   )
 
-export const makeAgents: MakeContestant = Effect.fnUntraced(function* (gate) {
-  const { heard, parent, seam } = yield* makeSeam
-  const runtime = yield* makeRuntime(seam, gate, kit, handlers)
-  yield* seam.register(SpawnProvider.fromRuntime(runtime))
-  const delegation = (prompt: string) =>
-    Effect.scoped(
-      Effect.gen(function* () {
-        const agent = yield* Agent.root({ cwd: process.cwd() })
-        let text = ""
-        const handle = yield* runtime.open({
-          agent,
-          options: { systemPrompt: parentSystem },
-          policy: AgentRuntime.openPolicy,
-          emit: (update: SubagentUpdate.UnstampedUpdate) => {
-            if (update._tag === "Content" && update.block.type === "text") text += update.block.text
-          }
+const make = (limits: Partial<Limits.LimitsOptions>): MakeContestant =>
+  Effect.fnUntraced(function* (gate) {
+    const { heard, parent, seam } = yield* makeSeam(limits)
+    const runtime = yield* makeRuntime(seam, gate, kit, handlers)
+    yield* seam.register(SpawnProvider.fromRuntime(runtime))
+    const delegation = (prompt: string) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const agent = yield* Agent.root({ cwd: process.cwd() })
+          let text = ""
+          const handle = yield* runtime.open({
+            agent,
+            options: { systemPrompt: parentSystem },
+            policy: AgentRuntime.openPolicy,
+            emit: (update: SubagentUpdate.UnstampedUpdate) => {
+              if (update._tag === "Content" && update.block.type === "text") text += update.block.text
+            }
+          })
+          yield* handle.turn([Content.text(prompt)])
+          return text
         })
-        yield* handle.turn([Content.text(prompt)])
-        return text
-      })
-    )
-  return { child: childOf(seam, "spawn", parent), delegation, heard }
-})
+      )
+    return { child: childOf(seam, "spawn", parent), delegation, heard }
+  })
+
+export const makeAgents = make({})
+
+/** The same with every limit set. */
+export const makeLimitedAgents = make(allLimits)

@@ -7,7 +7,7 @@ import { childAnswer } from "../gate.ts"
 import { childOf, makeSeam } from "./seam.ts"
 
 export const makeScripted: MakeContestant = Effect.fnUntraced(function* (gate) {
-  const { parent, seam } = yield* makeSeam
+  const { parent, seam } = yield* makeSeam()
   const { provider } = yield* ScriptedProvider.make(({ prompt }) => [
     ScriptedProvider.run(() => gate.pass),
     ScriptedProvider.text(childAnswer(Content.toText(prompt)))

@@ -1,5 +1,5 @@
 /** Ours, without a model layer: the seam, a provider whose child says what it is asked to, and the tool for any loop. */
-import { Agent, Content, type SubagentProvider, Subagents } from "effect-subagent"
+import { Agent, Content, Limits, type SubagentProvider, Subagents } from "effect-subagent"
 import { PlainTool } from "effect-subagent/tool"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -17,7 +17,8 @@ const provider = (
   turn: (placed: Placed, prompt: string) => Effect.Effect<SubagentProvider.ChildOutcome>
 ): SubagentProvider.SubagentProvider => ({
   name,
-  capabilities: { outputSchema: false, depthLimit: true, toolFilter: false },
+  // it makes no model calls to count, and has nothing to report
+  capabilities: { outputSchema: false, depthLimit: true, toolFilter: false, usage: true, turns: true },
   inheritsContext: false,
   start: (placed) => Effect.succeed({ turn: turn(placed, Content.toText(placed.prompt)) })
 })
@@ -46,9 +47,21 @@ const streaming = provider("streaming", (placed, prompt) =>
   })
 )
 
+/** Every limit there is, and none that is ever reached. */
+export const allLimits: Partial<Limits.LimitsOptions> = {
+  maxRuns: 1e9,
+  maxTokens: 1e12,
+  maxTurns: 100,
+  startTimeout: "30 seconds",
+  timeout: "10 minutes",
+  idleTimeout: "1 minute",
+  maxConcurrent: { overall: 1e6, tree: 1e6, provider: 1e6 }
+}
+
 /** The seam, with one subscriber that counts the events about runs. */
-export const makeSeam = Effect.gen(function* () {
-  const seam = Context.get(yield* Layer.build(Subagents.layer), Subagents.Subagents)
+export const makeSeam = Effect.fnUntraced(function* (limits: Partial<Limits.LimitsOptions> = {}) {
+  const layer = Subagents.layer.pipe(Layer.provide(Limits.layer(limits)))
+  const seam = Context.get(yield* Layer.build(layer), Subagents.Subagents)
   const parent = yield* Agent.root({ cwd: process.cwd() })
   let heard = 0
   yield* Stream.runForEachArray(seam.events, (events) =>
@@ -65,35 +78,41 @@ export const childOf =
   (prompt: string): Effect.Effect<string, unknown> =>
     Effect.map(seam.run(name, { parent, prompt }), ({ output }) => Content.toText(output))
 
-export const makeOurs: MakeContestant = Effect.fnUntraced(function* (gate) {
-  const { heard, parent, seam } = yield* makeSeam
-  yield* seam.register(answering(gate))
-  yield* seam.register(streaming)
-  const tool = yield* Effect.provideService(PlainTool.make({ provider: "answering" }), Subagents.Subagents, seam)
-  return {
-    child: childOf(seam, "answering", parent),
-    delegation: (prompt) =>
-      hostLoop(gate, prompt, (toolArguments) =>
-        Effect.map(
-          Effect.promise(() => tool.execute(JSON.parse(toolArguments), { parent })),
-          ({ text }) => text
-        )
-      ),
-    signalled: (prompt, signal) => Effect.runPromise(seam.run("answering", { parent, prompt, signal })),
-    stream: (items) =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          const run = yield* seam.start("streaming", { parent, prompt: String(items) })
-          let seen = 0
-          yield* Stream.runForEachArray(run.updates, (updates) =>
-            Effect.sync(() => {
-              for (const { _tag } of updates) if (_tag === "Content") seen++
-            })
+const make = (limits: Partial<Limits.LimitsOptions>): MakeContestant =>
+  Effect.fnUntraced(function* (gate) {
+    const { heard, parent, seam } = yield* makeSeam(limits)
+    yield* seam.register(answering(gate))
+    yield* seam.register(streaming)
+    const tool = yield* Effect.provideService(PlainTool.make({ provider: "answering" }), Subagents.Subagents, seam)
+    return {
+      child: childOf(seam, "answering", parent),
+      delegation: (prompt) =>
+        hostLoop(gate, prompt, (toolArguments) =>
+          Effect.map(
+            Effect.promise(() => tool.execute(JSON.parse(toolArguments), { parent })),
+            ({ text }) => text
           )
-          yield* run.result
-          return seen
-        })
-      ),
-    heard
-  }
-})
+        ),
+      signalled: (prompt, signal) => Effect.runPromise(seam.run("answering", { parent, prompt, signal })),
+      stream: (items) =>
+        Effect.scoped(
+          Effect.gen(function* () {
+            const run = yield* seam.start("streaming", { parent, prompt: String(items) })
+            let seen = 0
+            yield* Stream.runForEachArray(run.updates, (updates) =>
+              Effect.sync(() => {
+                for (const { _tag } of updates) if (_tag === "Content") seen++
+              })
+            )
+            yield* run.result
+            return seen
+          })
+        ),
+      heard
+    }
+  })
+
+export const makeOurs = make({})
+
+/** The same with every limit set. */
+export const makeLimited = make(allLimits)

@@ -136,7 +136,7 @@ export const history: Growth = {
 /** A spawned child of a runtime with so many tools. */
 const spawn: At = Effect.fnUntraced(function* (tools, scale) {
   const { gate, runtime } = yield* makeRuntime(tools)
-  const { parent, seam } = yield* makeSeam
+  const { parent, seam } = yield* makeSeam()
   yield* seam.register(SpawnProvider.fromRuntime(runtime))
   const batch = () => runMany("child", childOf(seam, "spawn", parent), gate, 1)
   return (yield* Effect.promise(() => costOf(batch, scale))) * 1000
