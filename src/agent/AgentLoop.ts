@@ -27,7 +27,7 @@ import { AgentModels } from "./AgentModels.ts"
 import type { AgentHandle, AgentRuntime, AgentSpec } from "./AgentRuntime.ts"
 import { AvailableTo } from "./AvailableTo.ts"
 import { wrongOptions } from "./internal/loopOptions.ts"
-import type { Loop, LoopAgent } from "./internal/loopAgent.ts"
+import type { Loop, LoopAgent, Parts } from "./internal/loopAgent.ts"
 import { makeAgent, steer, turnOf } from "./internal/loopAgent.ts"
 import { defaultRetry, forTransient } from "./internal/modelCall.ts"
 import type { Models } from "./internal/models.ts"
@@ -189,31 +189,56 @@ const restrictedTools = (kit: BoundToolkit): Loop["restricted"] =>
       .map(({ annotations, name }) => [name, Context.get(annotations, AvailableTo)])
   )
 
-const open = Effect.fnUntraced(function* (loop: Loop, models: Models, agents: Map<string, LoopAgent>, spec: AgentSpec) {
-  const { id } = spec.agent
-  const model = modelOf(models, spec)
-  const issues = unknownTools(spec, Object.keys(loop.kit.tools))
-  if (Result.isFailure(model)) {
-    return yield* fromReason(new InvalidRequest({ issues: [model.failure, ...issues] }))
-  }
-  if (issues.length > 0) return yield* fromReason(new InvalidRequest({ issues }))
-  const submitTool = spec.output && (yield* loop.submitTool(spec.output.schema))
-  const memory = spec.seed === undefined ? [] : yield* messagesOf(spec.seed)
-  const scope = yield* Effect.scope
-  const agent = makeAgent(loop, spec, scope, { model: model.success, submitTool, memory })
-  // two agents of one id would answer for each other when somebody asks what one of them remembers
-  if (agents.has(id)) {
-    const issue = new RequestIssue({ path: ["agent", "id"], message: "An agent of this id is open already" })
-    return yield* fromReason(new InvalidRequest({ issues: [issue] }))
-  }
-  agents.set(id, agent)
-  yield* Scope.addFinalizer(
-    scope,
-    Effect.sync(() => agents.delete(id))
-  )
-  const handle: AgentHandle = {
-    turn: (prompt) => turnOf(agent, prompt),
-    steer: (message) => steer(agent, message)
-  }
-  return handle
+const open = (
+  loop: Loop,
+  models: Models,
+  agents: Map<string, LoopAgent>,
+  spec: AgentSpec
+): Effect.Effect<AgentHandle, SubagentError, Scope.Scope> =>
+  Effect.suspend(() => {
+    const model = modelOf(models, spec)
+    const issues = unknownTools(spec, Object.keys(loop.kit.tools))
+    if (Result.isFailure(model)) return refuse([model.failure, ...issues])
+    if (issues.length > 0) return refuse(issues)
+    const enter = (parts: Parts) => admit(loop, agents, spec, parts)
+    // most agents need nothing that takes an effect to make
+    return spec.output === undefined && spec.seed === undefined
+      ? enter({ model: model.success, submitTool: undefined, memory: [] })
+      : Effect.flatMap(partsOf(loop, model.success, spec), enter)
+  })
+
+const refuse = (issues: ReadonlyArray<RequestIssue>): Effect.Effect<never, SubagentError> =>
+  Effect.fail(fromReason(new InvalidRequest({ issues })))
+
+const partsOf = Effect.fnUntraced(function* (
+  loop: Loop,
+  model: LanguageModel.LanguageModel,
+  { output, seed }: AgentSpec
+) {
+  const submitTool = output && (yield* loop.submitTool(output.schema))
+  const memory = seed === undefined ? [] : yield* messagesOf(seed)
+  return { model, submitTool, memory }
 })
+
+/** Takes an agent in, until its scope closes. */
+const admit = (
+  loop: Loop,
+  agents: Map<string, LoopAgent>,
+  spec: AgentSpec,
+  parts: Parts
+): Effect.Effect<AgentHandle, SubagentError, Scope.Scope> =>
+  Effect.flatMap(Effect.scope, (scope) => {
+    const { id } = spec.agent
+    // two agents of one id would answer for each other when somebody asks what one of them remembers
+    if (agents.has(id)) {
+      return refuse([new RequestIssue({ path: ["agent", "id"], message: "An agent of this id is open already" })])
+    }
+    const agent = makeAgent(loop, spec, scope, parts)
+    agents.set(id, agent)
+    const handle: AgentHandle = {
+      turn: (prompt) => turnOf(agent, prompt),
+      steer: (message) => steer(agent, message)
+    }
+    const leave = Effect.sync(() => agents.delete(id))
+    return Effect.as(Scope.addFinalizer(scope, leave), handle)
+  })

@@ -68,14 +68,16 @@ export const fileBlock = (mimeType: string, data: string, uri: string): ContentB
  * A reply as the assistant's message, or none if there is nothing in it that a model API would take back. It has no
  * blank text, and no results but those of tools that the model's provider has executed.
  */
-export const assistantMessages = (parts: ReadonlyArray<Response.AnyPart>): ReadonlyArray<Prompt.Message> =>
-  Prompt.fromResponseParts(parts).content.flatMap((message) => {
-    if (message.role !== "assistant") return []
-    const content = message.content.filter(
-      (part) => part.type !== "tool-approval-request" && (part.type !== "text" || !isBlankText(part.text))
-    )
-    return content.length === 0 ? [] : [Prompt.makeMessage("assistant", { content })]
-  })
+export const assistantMessages = (parts: ReadonlyArray<Response.AnyPart>): ReadonlyArray<Prompt.Message> => {
+  const said = Prompt.fromResponseParts(parts).content.find((message) => message.role === "assistant")
+  if (said === undefined) return []
+  const content = said.content.filter(isTaken)
+  if (content.length === said.content.length) return [said]
+  return content.length === 0 ? [] : [Prompt.makeMessage("assistant", { content })]
+}
+
+const isTaken = (part: Prompt.AssistantMessagePart): boolean =>
+  part.type !== "tool-approval-request" && (part.type !== "text" || !isBlankText(part.text))
 
 /** The results of a reply's tool calls, in one message, or none. */
 export const toolMessages = (results: ReadonlyArray<Prompt.ToolResultPart>): ReadonlyArray<Prompt.Message> =>

@@ -34,9 +34,10 @@ export interface Reply {
 export class ReplyFold {
   private readonly parts: Array<Response.AnyPart> = []
   private readonly calls: Array<ToolCall> = []
-  private readonly callIds = new Set<string>()
+  /** Made for the first call, for most replies have none; so are those below. */
+  private callIds: Set<string> | undefined
   /** The calls that the model's provider executes and has not answered yet. */
-  private readonly executing = new Set<string>()
+  private executing: Set<string> | undefined
   private messageId: string | undefined
   private finishReason: Response.FinishReason = "unknown"
   private error: Reply["error"]
@@ -58,7 +59,7 @@ export class ReplyFold {
 
   /** The reply, once all its parts have come. */
   end(): Reply {
-    for (const id of this.executing) this.emit({ _tag: "ToolCall", id, status: "completed" })
+    this.executing?.forEach((id) => this.emit({ _tag: "ToolCall", id, status: "completed" }))
     return {
       messages: assistantMessages(this.parts),
       calls: this.calls,
@@ -70,7 +71,7 @@ export class ReplyFold {
   /** There will be no reply: no tool call that it has announced stays open. */
   abandon(): void {
     const output = "The model call broke off"
-    for (const id of [...this.executing, ...this.calls.map((call) => call.id)]) {
+    for (const id of [...(this.executing ?? []), ...this.calls.map((call) => call.id)]) {
       this.emit({ _tag: "ToolCall", id, status: "failed", output })
     }
   }
@@ -120,17 +121,17 @@ export class ReplyFold {
 
   /** Some models use an id twice in one reply; model APIs refuse to take that back. */
   private call(part: Response.ToolCallPart<string, unknown>): Response.ToolCallPart<string, unknown> {
-    const call = this.callIds.has(part.id) ? { ...part, id: this.freshId() } : part
+    const call = this.callIds?.has(part.id) ? { ...part, id: this.freshId() } : part
     const { id, name, params } = call
-    this.callIds.add(id)
+    this.callIds = (this.callIds ?? new Set()).add(id)
     this.emit({ _tag: "ToolCall", id, name, status: part.providerExecuted ? "running" : "pending", input: params })
-    if (part.providerExecuted) this.executing.add(id)
+    if (part.providerExecuted) this.executing = (this.executing ?? new Set()).add(id)
     else this.calls.push({ id, name, params })
     return call
   }
 
   private result(part: Response.ToolResultPart<string, unknown, unknown>): void {
-    if (part.preliminary || !this.executing.delete(part.id)) return
+    if (part.preliminary || !this.executing?.delete(part.id)) return
     const status = part.isFailure ? "failed" : "completed"
     this.emit({ _tag: "ToolCall", id: part.id, status, output: part.encodedResult })
   }
