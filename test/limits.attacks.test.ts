@@ -1,12 +1,14 @@
 /** Children, and providers, that lie about what they do, and hosts that are careless. */
 import { assert, describe, it } from "@effect/vitest"
 import type { SubagentResult } from "effect-subagent"
-import { Budget, Limits, SubagentError, Subagents } from "effect-subagent"
+import { Approvals, Budget, Limits, SubagentError, Subagents } from "effect-subagent"
 import { PromiseSubagents } from "effect-subagent/promise"
 import { ScriptedProvider } from "effect-subagent/testing"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as TestClock from "effect/testing/TestClock"
 import { agentOf, inSeam, type Placed, root, type Seam, withSeam } from "./utils/seam.ts"
 
 const { run, text, usage } = ScriptedProvider
@@ -203,4 +205,50 @@ describe("what is asked for by an object that inherits it (20)", () => {
     })
   )
   const other = Effect.runPromise(Budget.make({ name: "other" }))
+})
+
+describe("an approver that is none (20)", () => {
+  const answers: ReadonlyArray<readonly [string, () => unknown]> = [
+    ["gives a promise", () => Promise.resolve("approved")],
+    ["gives nothing", () => undefined],
+    ["gives its answer as it is", () => "approved"],
+    [
+      "throws",
+      () => {
+        throw new Error("lost")
+      }
+    ],
+    ["dies", () => Effect.die("lost")],
+    ["interrupts itself", () => Effect.interrupt]
+  ]
+  for (const [name, decide] of answers) {
+    it.effect(`denies, and lets no clock stand still, if it ${name}`, () =>
+      Effect.gen(function* () {
+        const { provider } = yield* ScriptedProvider.make(
+          [ScriptedProvider.ask({ name: "write" }), ScriptedProvider.hang],
+          {
+            name: "p"
+          }
+        )
+        const approver = { decide: decide as Approvals.Approver["decide"] }
+        const result = yield* withSeam([provider], (seam) =>
+          Effect.gen(function* () {
+            const running = yield* Effect.forkChild(
+              Effect.provideService(
+                seam.run("p", { prompt: "all", parent: root, timeout: 10 }),
+                Approvals.Approvals,
+                approver
+              ),
+              { startImmediately: true }
+            )
+            yield* TestClock.adjust(10)
+            const [live] = yield* seam.live
+            yield* live === undefined ? Effect.void : live.cancel("still there")
+            return yield* Fiber.join(running)
+          })
+        )
+        assert.deepInclude(result.failure, { kind: "timeout", name: "timeout", used: 10 })
+      })
+    )
+  }
 })

@@ -40,6 +40,7 @@ import type { CheckedRequest } from "../SubagentRequest.ts"
 import type { SubagentFailure } from "../SubagentResult.ts"
 import type { SubagentRun } from "../SubagentRun.ts"
 import { describeUnknown } from "./describe.ts"
+import { effectOf } from "./effectOf.ts"
 import { enter } from "./entering.ts"
 import { frozen } from "./frozen.ts"
 import { makeId } from "./id.ts"
@@ -383,13 +384,18 @@ const askedBy = (approver: Approver | undefined, run: Run): Approver | undefined
   const decide: Approver["decide"] = (request) =>
     approver.decide(request.lineage?.id === lineage.id ? { ...request, lineage } : request)
   return {
-    decide: isClocked ? (request) => standing(run, "all", promptly(decide(request))) : decide,
+    // what is no effect would end the fiber that asks there and then, and the clocks would never go on
+    decide: isClocked
+      ? (request) => standing(run, "all", promptly(Effect.suspend(() => effectOf(decide(request)))))
+      : decide,
     timeout: approver.timeout
   }
 }
 
 /** Ends at once when it is interrupted, whether or not what it waits for does. */
 const promptly = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
-  Effect.flatMap(Effect.forkDetach(effect, { startImmediately: true }), (fiber) =>
-    Effect.onInterrupt(Fiber.join(fiber), () => Effect.sync(() => fiber.interruptUnsafe()))
+  Effect.uninterruptibleMask((restore) =>
+    Effect.flatMap(Effect.forkDetach(effect, { startImmediately: true }), (fiber) =>
+      Effect.onInterrupt(restore(Fiber.join(fiber)), () => Effect.sync(() => fiber.interruptUnsafe()))
+    )
   )

@@ -102,11 +102,12 @@ export const standing = <A, E, R>(
   what: "all" | "silence",
   effect: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
-  Effect.suspend(() => {
+  // whoever is interrupted as soon as they stand still must not leave them so
+  Effect.uninterruptibleMask((restore) => {
     const paused = watches(run)
-    if (paused.length === 0) return effect
+    if (paused.length === 0) return restore(effect)
     for (const watch of paused) watch.pause(what)
-    return Effect.onExit(effect, () =>
+    return Effect.onExit(restore(effect), () =>
       Effect.sync(() => {
         for (const watch of paused) watch.proceed(what)
       })

@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Result from "effect/Result"
+import type * as Scheduler from "effect/Scheduler"
 import { TestClock } from "effect/testing"
 import { Budget, type Capabilities, type SubagentRequest, type SubagentUpdate } from "effect-subagent"
 import { isTimed, Keeper, standing } from "../../src/internal/keeper.ts"
@@ -268,6 +269,29 @@ describe("standing", () => {
         assert.deepStrictEqual(stops, [], end)
         yield* pass(1)
         assert.lengthOf(stops, 2, end)
+      }
+    })
+  )
+
+  it.effect("lets them go on whenever it is interrupted, between any two steps of it", () =>
+    Effect.gen(function* () {
+      for (let step = 1; step <= 8; step++) {
+        const { child, stops } = yield* family
+        const tasks: Array<() => void> = []
+        let steps = 0
+        // the fiber gives way once, before this step, and is gone when it would have gone on
+        const scheduler: Scheduler.Scheduler = {
+          executionMode: "async",
+          shouldYield: () => ++steps === step,
+          makeDispatcher: () => ({ scheduleTask: (task) => void tasks.push(task), flush: () => {} })
+        }
+        const fiber = Effect.runForkWith(yield* Effect.context())(standing(child.run, "all", Effect.never), {
+          scheduler
+        })
+        fiber.interruptUnsafe()
+        for (const task of tasks) task()
+        yield* pass(10)
+        assert.deepStrictEqual(stops, ["run_1 idleTimeout 10", "run_2 idleTimeout 10"], `step ${step}`)
       }
     })
   )
