@@ -204,7 +204,9 @@ const noVerdict = (thrown: unknown): PlainToolAnswer => {
   if (!(thrown instanceof SubagentError)) {
     return Object.freeze({ ...errorAnswer(describeUnknown(thrown)), stopReason: "error" })
   }
-  const stopReason = thrown.reason._tag === "AbortedBeforeStart" ? "aborted" : "error"
+  // a call is part of its caller's turn: if that is over before there is a run, the call was stopped with it
+  const isStopped = thrown.reason._tag === "AbortedBeforeStart" || thrown.reason._tag === "ParentSettled"
+  const stopReason = isStopped ? "aborted" : "error"
   return Object.freeze({ ...errorAnswer(explain(thrown)), stopReason, error: thrown })
 }
 

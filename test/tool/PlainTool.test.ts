@@ -6,6 +6,7 @@ import { SpawnProvider } from "effect-subagent/providers"
 import { ScriptedProvider } from "effect-subagent/testing"
 import { PlainTool, SubagentTool } from "effect-subagent/tool"
 import * as Tool from "effect/ai/Tool"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
@@ -13,7 +14,7 @@ import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import { getEventListeners } from "node:events"
 import { gate, make, untilAborted } from "../fixtures/promiseProvider.ts"
-import { root } from "../utils/seam.ts"
+import { agentOf, type Placed, provider, root, withSeam } from "../utils/seam.ts"
 
 const input = (prompt: string) => ({ description: "a task", prompt })
 
@@ -512,4 +513,29 @@ describe("a plain tool", () => {
     assert.strictEqual(Content.toText((await result).output), text)
     await facade.dispose()
   })
+})
+
+describe("a call that was not under way yet", () => {
+  it.effect("is aborted when the run that makes it is, as one that was under way would be [C3]", () =>
+    Effect.gen(function* () {
+      const seen = yield* Deferred.make<Placed>()
+      const calling = provider({
+        name: "calling",
+        turn: (placed) => Effect.andThen(Deferred.succeed(seen, placed), Effect.never)
+      })
+      const slow = provider({ name: "slow", start: () => Effect.never })
+      yield* withSeam([calling, slow], (seam) =>
+        Effect.gen(function* () {
+          const tool = yield* Effect.provideService(PlainTool.make({ provider: "slow" }), Subagents.Subagents, seam)
+          const run = yield* seam.start("calling", { prompt: "go", parent: root })
+          const parent = agentOf(yield* Deferred.await(seen))
+          const answer = tool.execute({ description: "a task", prompt: "go on" }, { parent })
+          yield* Effect.yieldNow
+          yield* run.cancel()
+          const { error, isError, stopReason } = yield* Effect.promise(() => answer)
+          assert.deepStrictEqual([isError, stopReason, error?.reason._tag], [true, "aborted", "ParentSettled"])
+        })
+      )
+    })
+  )
 })
