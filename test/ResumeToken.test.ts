@@ -401,6 +401,29 @@ describe("a token is refused", () => {
     })
   )
 
+  it.effect("if it would move its child out of the parent's folder (17)", () =>
+    Effect.gen(function* () {
+      const token = yield* kept()
+      yield* elsewhere((seam) =>
+        Effect.gen(function* () {
+          const moved = but(token, { header: { ...token.header, cwd: "/etc" } })
+          const { header } = root.session
+          for (const [cwd, said] of [
+            ["/work", "/work"],
+            [undefined, "of which it has none"]
+          ] as const) {
+            const parent = { id: root.id, session: { header: { id: header.id, cwd } } }
+            const { issues } = (yield* refusal(seam, moved, { parent })) as unknown as SubagentError.InvalidRequest
+            assert.deepStrictEqual(issues.map(String), [`token.header.cwd: Expected the parent's folder, ${said}`])
+          }
+          const there = { id: root.id, session: { header: { id: header.id, cwd: "/etc" } } }
+          const run = yield* seam.resume(moved, "two", { parent: there })
+          assert.strictEqual((yield* run.result).stopReason, "completed")
+        })
+      )
+    })
+  )
+
   it.effect("if its child would pass for somebody above it", () =>
     Effect.gen(function* () {
       const token = yield* kept()

@@ -95,6 +95,7 @@ export const place = (options: {
   }
   const parentSession = (parent?.header.id ?? read.parent.header.id) as SessionId
   const rootId = parent?.lineage.rootId ?? read.parent.id
+  const cwd = read.parent.header.cwd
   if (token !== undefined) {
     if (token.header.parentSession !== parentSession) {
       return Result.fail(new ForeignToken({ id: token.id, parentId: read.parent.id }))
@@ -103,6 +104,14 @@ export const place = (options: {
     const above = new Set<string>([read.parent.id, read.parent.header.id, parentSession, rootId])
     if (above.has(token.id) || above.has(token.header.id)) {
       return Result.fail(new InvalidRequest({ issues: [issueAt(["token"], "Expected the id of a child")] }))
+    }
+    // a child works where its parent does: a token does not move it
+    if (token.header.cwd !== undefined && token.header.cwd !== cwd) {
+      const issue = issueAt(
+        ["token", "header", "cwd"],
+        `Expected the parent's folder, ${cwd ?? "of which it has none"}`
+      )
+      return Result.fail(new InvalidRequest({ issues: [issue] }))
     }
   }
   // the live table outranks what a caller's header says, which may only be deeper
@@ -131,7 +140,6 @@ export const place = (options: {
   const { label, toolFilter } = read.checked
   // one draw names the agent, its session and its run: three would be a tenth of the cost of a start
   const name = makeId(random)
-  const cwd = read.parent.header.cwd
   const above = tightest(parent === undefined ? options.limits : parent.policy.limits, before)
   const limits = tightest(above, read.limits)
   return Result.succeed({

@@ -335,6 +335,11 @@ describe("a token", () => {
       "is of another folder",
       payload({ cwd: "/etc" }),
       `token.payload.cwd: Expected a session in ${os.tmpdir()}, not in /etc`
+    ],
+    [
+      "was moved to another folder",
+      (token) => payload({ cwd: "/etc" })(but(token, { header: { ...token.header, cwd: "/etc" } })),
+      `token.header.cwd: Expected the parent's folder, ${os.tmpdir()}`
     ]
   ] as ReadonlyArray<readonly [string, (token: Token) => Token, string]>) {
     it.live(`that ${what} is refused before there is a process (16)`, () =>
