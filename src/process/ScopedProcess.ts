@@ -77,6 +77,8 @@ export interface ScopedProcess {
     onOutput: (bytes: Uint8Array) => Effect.Effect<void>,
     onEnd: Effect.Effect<void>
   ) => Effect.Effect<void>
+  /** Waits until it is found to have closed its input before it was told to: what is written then goes nowhere. */
+  readonly inputClosed: Effect.Effect<void>
   /** Waits for the end of the process. */
   readonly ended: Effect.Effect<Ended>
   /** The last that it wrote to its standard error: at most so many bytes, and 8 KiB, without its secrets. */
@@ -165,7 +167,6 @@ export const open: (
     const handle = yield* ChildProcess.make(options.command, options.args, {
       cwd: options.cwd,
       env: { ...variables, [nameVariable]: options.name },
-      stdin: { stream: Stream.fromQueue(input) },
       // for what the ladder leaves, which should be nothing
       forceKillAfter: "200 millis"
     }).pipe(
@@ -179,6 +180,11 @@ export const open: (
     const reading = yield* Scope.fork(yield* Effect.scope)
     const draining = yield* Stream.runForEach(handle.stderr, (chunk) => Effect.sync(() => tail.add(chunk))).pipe(
       Effect.ignore,
+      Effect.forkIn(reading)
+    )
+    const inputClosed = Deferred.makeUnsafe<void>()
+    yield* Stream.run(Stream.fromQueue(input), handle.stdin).pipe(
+      Effect.catch(() => Effect.andThen(Queue.shutdown(input), Deferred.succeed(inputClosed, undefined))),
       Effect.forkIn(reading)
     )
     const exited = Effect.match(handle.exitCode, {
@@ -195,11 +201,12 @@ export const open: (
       writeUnsafe: (text) => Queue.offerUnsafe(input, encoder.encode(text)),
       read: (onOutput, onEnd) =>
         Stream.runForEach(handle.stdout, onOutput).pipe(
-          Effect.ignore,
+          Effect.ignoreCause,
           Effect.andThen(onEnd),
           Effect.forkIn(reading),
           Effect.asVoid
         ),
+      inputClosed: Deferred.await(inputClosed),
       ended: Effect.tap(exited, () => Effect.timeoutOption(Fiber.await(draining), lastWordsGrace)),
       lastWords: (bytes) => tail.text(bytes),
       redact: (text) => redact(text, secrets),

@@ -162,6 +162,29 @@ describe("a scoped process", () => {
   )
 })
 
+describe("a scoped process that has closed its input", () => {
+  live("is known by what is written to it, and nobody waits for it to read", () =>
+    Effect.gen(function* () {
+      const opened = yield* shell("exec 0<&-; echo closed; sleep 1000")
+      yield* readUntil(opened, "closed\n")
+      yield* opened.write("nobody")
+      yield* opened.inputClosed
+      yield* Effect.repeat(opened.write("reads this"), { times: 1000 })
+      assert.isFalse(opened.writeUnsafe("nor this"))
+      assert.isTrue(isAlive(opened.pid))
+    }).pipe(Effect.scoped)
+  )
+
+  live("is read on when whoever takes its output dies of it", () =>
+    Effect.gen(function* () {
+      const opened = yield* shell("echo out; sleep 1000")
+      const over = yield* Deferred.make<void>()
+      yield* opened.read(() => Effect.die("unexpected"), Deferred.succeed(over, undefined))
+      yield* Deferred.await(over)
+    }).pipe(Effect.scoped)
+  )
+})
+
 describe("the end of a scoped process", () => {
   live("is quick if it ends with its input, and it is read until then", () =>
     Effect.gen(function* () {

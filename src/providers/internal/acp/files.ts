@@ -12,6 +12,7 @@ import * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import * as Path from "effect/Path"
 import type * as PlatformError from "effect/PlatformError"
+import * as Stream from "effect/Stream"
 import { describeUnknown } from "../../../internal/describe.ts"
 import { codes, RpcError } from "./connection.ts"
 import type { ReadTextFileRequest, WriteTextFileRequest } from "./messages.ts"
@@ -21,6 +22,9 @@ type Needs = FileSystem.FileSystem | Path.Path
 /** More than this is not read at once: it would have to go into one message. */
 const maxFileBytes = 16 * 1024 * 1024
 
+/** No system takes a longer path. */
+const maxPathLength = 4096
+
 const failed = (error: PlatformError.PlatformError): RpcError =>
   error.reason._tag === "NotFound"
     ? new RpcError({ code: codes.notFound, message: "Resource not found" })
@@ -28,6 +32,8 @@ const failed = (error: PlatformError.PlatformError): RpcError =>
 
 const outside = (path: string): RpcError =>
   new RpcError({ code: codes.invalidParams, message: `Not within the folders there are: ${path}` })
+
+const notAFile = (path: string): RpcError => new RpcError({ code: codes.invalidParams, message: `Not a file: ${path}` })
 
 /** What a path stands for, its last parts not being there yet. */
 const standsFor = (path: string): Effect.Effect<string, PlatformError.PlatformError, Needs> =>
@@ -53,6 +59,10 @@ const standsFor = (path: string): Effect.Effect<string, PlatformError.PlatformEr
 const admit = Effect.fnUntraced(function* (roots: ReadonlyArray<string>, path: string) {
   const fs = yield* FileSystem.FileSystem
   const { isAbsolute, normalize, relative } = yield* Path.Path
+  if (path.length > maxPathLength) {
+    const message = `A path of more than ${maxPathLength} characters`
+    return yield* new RpcError({ code: codes.invalidParams, message })
+  }
   if (!isAbsolute(path)) return yield* new RpcError({ code: codes.invalidParams, message: `Not absolute: ${path}` })
   const real = yield* Effect.mapError(standsFor(normalize(path)), failed)
   for (const root of roots) {
@@ -70,11 +80,13 @@ export const readTextFile = Effect.fnUntraced(function* (
   const fs = yield* FileSystem.FileSystem
   const real = yield* admit(roots, path)
   const { size, type } = yield* Effect.mapError(fs.stat(real), failed)
-  if (type !== "File") return yield* new RpcError({ code: codes.invalidParams, message: `Not a file: ${path}` })
+  if (type !== "File") return yield* notAFile(path)
   if (size > maxFileBytes) {
     return yield* new RpcError({ code: codes.invalidParams, message: `More than ${maxFileBytes} bytes: ${path}` })
   }
-  const text = new TextDecoder().decode(yield* Effect.mapError(fs.readFile(real), failed))
+  // no more than it was held to have: it may be growing, and what has no size may have no end
+  const bytes = yield* Effect.mapError(Stream.mkUint8Array(fs.stream(real, { bytesToRead: size })), failed)
+  const text = new TextDecoder().decode(bytes)
   if (line <= 1 && limit === undefined) return { content: text }
   const start = Math.max(0, line - 1)
   // a line keeps its end, so that parts put together again are the whole
@@ -90,6 +102,9 @@ export const writeTextFile = Effect.fnUntraced(function* (
   const fs = yield* FileSystem.FileSystem
   const { dirname } = yield* Path.Path
   const real = yield* admit(roots, path)
+  // opening a pipe waits for its other end, in one of the few threads that all files of this process share
+  const there = yield* Effect.option(fs.stat(real))
+  if (Option.isSome(there) && there.value.type !== "File") return yield* notAFile(path)
   yield* Effect.mapError(fs.makeDirectory(dirname(real), { recursive: true }), failed)
   yield* Effect.mapError(fs.writeFileString(real, content), failed)
   return {}

@@ -10,7 +10,7 @@ import type * as FileSystem from "effect/FileSystem"
 import * as Option from "effect/Option"
 import type * as Path from "effect/Path"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
 import type { Approver } from "../../../Approvals.ts"
 import { bound } from "../../../internal/describe.ts"
 import type { Ended, ScopedProcess } from "../../../process/ScopedProcess.ts"
@@ -91,6 +91,8 @@ export const reach: (
 ) => Effect.Effect<Peer, SubagentError, ChildProcessSpawner | FileSystem.FileSystem | Path.Path | Scope.Scope> =
   Effect.fnUntraced(function* (settings, placed, cwd) {
     const { args, command, env, passEnv, timeouts } = settings
+    // closes after the process has been taken down: until then it may ask, and wait for the answer before it ends
+    const answering = yield* Scope.fork(yield* Effect.scope)
     const process = yield* open({ command, args, cwd, env, passEnv, name: placed.runId, grace: timeouts.close }).pipe(
       Effect.mapError(({ detail }) => fromReason(new StartFailed({ provider: settings.name, detail })))
     )
@@ -117,7 +119,7 @@ export const reach: (
         peer.heard++
         return handlerOf(desk, method, params)
       }
-    })
+    }).pipe(Scope.provide(answering))
     const peer: Peer = {
       settings,
       placed,
@@ -164,14 +166,14 @@ export const reach: (
       }
     }
     const lose = Effect.map(process.ended, (end) => connection.lose(describeEnd(end)))
-    // a process that ends closes its output first
-    yield* process.read(
-      connection.receive,
+    // a process that ends closes these first
+    const closed = (what: string) =>
       Effect.andThen(
         Effect.timeoutOption(lose, outputGrace),
-        Effect.sync(() => connection.lose("The agent has closed its output"))
+        Effect.sync(() => connection.lose(`The agent has closed its ${what}`))
       )
-    )
+    yield* process.read(connection.receive, closed("output"))
+    yield* Effect.forkScoped(Effect.andThen(process.inputClosed, closed("input")))
     yield* Effect.forkScoped(process.ended.pipe(Effect.andThen(Effect.sleep(outputGrace)), Effect.andThen(lose)))
     return peer
   })

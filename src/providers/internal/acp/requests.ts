@@ -55,14 +55,17 @@ export const handlerOf = (desk: Desk, method: string, params: unknown): Handler<
     case "fs/write_text_file":
       return desk.fs === undefined || desk.fs.write === false
         ? undefined
-        : { run: file(desk, readWrite(params), writeTextFile), onInterrupt: { error: wireOf(stopped) } }
+        : {
+            run: whileWorking(desk, file(desk, readWrite(params), writeTextFile)),
+            onInterrupt: { error: wireOf(stopped) }
+          }
     default:
       return undefined
   }
 }
 
 /** Nobody says that something was written which may not have been. */
-const stopped = new RpcError({ code: codes.cancelled, message: "The run has ended" })
+const stopped = new RpcError({ code: codes.cancelled, message: "No turn runs" })
 
 const permission = (desk: Desk, params: unknown): Effect.Effect<Answer> =>
   Effect.suspend(() => {
@@ -92,6 +95,10 @@ const permission = (desk: Desk, params: unknown): Effect.Effect<Answer> =>
       }
     ).pipe(Effect.ensuring(Effect.sync(() => desk.asking(-1))))
   })
+
+/** A child that was stopped, or has not begun, begins no change. */
+const whileWorking = <A, R>(desk: Desk, change: Effect.Effect<A, RpcError, R>): Effect.Effect<A, RpcError, R> =>
+  Effect.suspend(() => (desk.stopping() === undefined ? Effect.fail(stopped) : change))
 
 const file = <A extends { readonly sessionId: string }, B extends object, R>(
   desk: Desk,

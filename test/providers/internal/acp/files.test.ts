@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as FileSystem from "effect/FileSystem"
 import * as Path from "effect/Path"
+import { execFileSync } from "node:child_process"
 import * as fs from "node:fs"
 import * as os from "node:os"
 import * as path from "node:path"
@@ -113,6 +114,30 @@ describe("the files of an agent", () => {
     })
   )
 
+  live("are never what waits for another process, or has no end", ({ root }) =>
+    Effect.gen(function* () {
+      const pipe = path.join(root, "pipe")
+      execFileSync("mkfifo", [pipe])
+      for (const file of [pipe, "/dev/zero"]) {
+        assert.strictEqual((yield* Effect.flip(read("/", file))).message, `Not a file: ${file}`)
+        assert.strictEqual((yield* Effect.flip(write("/", file))).message, `Not a file: ${file}`)
+      }
+      // of no size, and endless
+      assert.deepStrictEqual(yield* read("/", "/proc/self/pagemap"), { content: "" })
+    })
+  )
+
+  live("have paths that can be", ({ root }) =>
+    Effect.gen(function* () {
+      const long = yield* Effect.flip(read(root, `${root}/${"a/".repeat(500_000)}`))
+      assert.deepStrictEqual([long.code, long.message], [-32602, "A path of more than 4096 characters"])
+      for (const name of ["a\0b", "n".repeat(300)]) {
+        assert.strictEqual((yield* Effect.flip(read(root, path.join(root, name)))).code, -32603)
+        assert.strictEqual((yield* Effect.flip(write(root, path.join(root, name)))).code, -32603)
+      }
+    })
+  )
+
   it.effect("are not looked for beyond the top, where even that is not there", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(read("/a", "/a/b"))
@@ -140,7 +165,7 @@ describe("the files of an agent", () => {
         assert.strictEqual((yield* Effect.flip(read(root, "a.txt"))).message, "Not absolute: a.txt")
         assert.strictEqual((yield* Effect.flip(read(root, path.join(root, "circle")))).code, -32603)
         assert.include((yield* Effect.flip(read(root, path.join(root, "big")))).message, "More than 16777216 bytes")
-        assert.strictEqual((yield* Effect.flip(write(root, root))).code, -32603)
+        assert.strictEqual((yield* Effect.flip(write(root, root))).message, `Not a file: ${root}`)
         assert.strictEqual((yield* Effect.flip(write(root, path.join(root, "a.txt", "b")))).code, -32603)
       })
   )

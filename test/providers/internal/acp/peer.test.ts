@@ -165,7 +165,8 @@ describe("an agent that goes away", () => {
   for (const [how, step, message] of [
     ["ends", ["exit", 3], "The agent has ended with exit code 3"],
     ["is killed", ["kill"], "The agent was ended by SIGKILL"],
-    ["closes its output and lives", ["closeStdout"], "The agent has closed its output"]
+    ["closes its output and lives", ["closeStdout"], "The agent has closed its output"],
+    ["closes its input and lives", ["closeStdin"], "The agent has closed its input"]
   ] as const) {
     it.live(`and ${how} in a turn makes it an error, and what it had said is kept`, () =>
       Effect.gen(function* () {

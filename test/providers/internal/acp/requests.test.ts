@@ -264,6 +264,35 @@ describe("a request for a file", () => {
   )
 })
 
+describe("what is asked for while the run is released", () => {
+  it.live("(9) is answered, and no file is changed", () =>
+    Effect.gen(function* () {
+      const cwd = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "acp-fs-")))
+      const told = path.join(cwd, "told")
+      const write: Step = [
+        "request",
+        "fs/write_text_file",
+        { sessionId: "$SESSION", path: path.join(cwd, "a"), content: "" }
+      ]
+      yield* Effect.gen(function* () {
+        const run = yield* start([["say", "at work"], ["hang"]])
+        yield* Stream.runHead(run.updates)
+        yield* run.cancel()
+        assert.strictEqual((yield* run.result).stopReason, "aborted")
+      }).pipe(
+        Effect.scoped,
+        Effect.provide(
+          stubLayer(
+            { lastWords: [["ask", {}], ["request", "unknown", {}], write, ["touch", told]] },
+            { cwd, fs: {}, timeouts: { close: "5 seconds" } }
+          )
+        )
+      )
+      assert.deepStrictEqual(fs.readdirSync(cwd), ["told"])
+    })
+  )
+})
+
 describe("any other request", () => {
   it.live("gets a proper error", () =>
     Effect.gen(function* () {
