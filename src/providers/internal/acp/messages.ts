@@ -79,22 +79,24 @@ const sessionSettings = {
   models: optional(Schema.Struct({ availableModels: list(Schema.Struct({ modelId: Schema.String })) }))
 }
 
-export const NewSessionResponse = Schema.Struct({ sessionId: Schema.String, ...sessionSettings })
+export const NewSessionResponse = Schema.Struct({ sessionId: Schema.NonEmptyString, ...sessionSettings })
 
 /** The answer to `session/load` and to `session/resume`. */
 export const KnownSessionResponse = Schema.Struct(sessionSettings)
+
+const Tokens = optional(Schema.Finite.check(Schema.isGreaterThanOrEqualTo(0)))
 
 export const PromptResponse = Schema.Struct({
   stopReason: optional(Schema.String),
   // not stable yet, and not clear: what the prompt has used, as those who made it mean it and most agents do
   usage: optional(
     Schema.Struct({
-      inputTokens: optional(Schema.Finite),
-      outputTokens: optional(Schema.Finite),
-      totalTokens: optional(Schema.Finite),
-      thoughtTokens: optional(Schema.Finite),
-      cachedReadTokens: optional(Schema.Finite),
-      cachedWriteTokens: optional(Schema.Finite)
+      inputTokens: Tokens,
+      outputTokens: Tokens,
+      totalTokens: Tokens,
+      thoughtTokens: Tokens,
+      cachedReadTokens: Tokens,
+      cachedWriteTokens: Tokens
     })
   )
 })

@@ -27,7 +27,9 @@ export const cancelled: Answer = { outcome: { outcome: "cancelled" } }
 
 const only = (options: Options, kind: string): string | undefined => {
   const [first, ...others] = options.filter((option) => option.kind === kind)
-  return others.length === 0 ? first?.optionId : undefined
+  if (first === undefined || others.length > 0) return undefined
+  // an id that stands for something else, too, says nothing: a no could be taken for a yes
+  return options.filter(({ optionId }) => optionId === first.optionId).length === 1 ? first.optionId : undefined
 }
 
 const selected = (optionId: string | undefined): Answer =>

@@ -117,6 +117,12 @@ describe("a start", () => {
       "It has answered session/new without a session"
     ],
     [
+      "an agent whose session has an empty name",
+      { answers: { "session/new": { sessionId: "" } } },
+      {},
+      "It has answered session/new without a session"
+    ],
+    [
       "a method of authentication that the agent does not have",
       {},
       { authMethod: "key" },

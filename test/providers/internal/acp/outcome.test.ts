@@ -58,6 +58,11 @@ describe("the outcome of a prompt", () => {
       stopReason: "completed",
       usage: { input: 1 }
     })
+    // nobody gives anything back
+    assert.deepStrictEqual(
+      outcomeOfAnswer({ stopReason: "end_turn", usage: { inputTokens: -5, outputTokens: 2 } }).usage,
+      { output: 2 }
+    )
     assert.deepStrictEqual(outcomeOfAnswer({ stopReason: "end_turn", usage: {} }), { stopReason: "completed" })
   })
 

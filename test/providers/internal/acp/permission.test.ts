@@ -78,6 +78,19 @@ describe("a permission", () => {
     })
   )
 
+  it.effect("is not said by an id that stands for more than one option", () =>
+    Effect.gen(function* () {
+      const yes = approver("approved")
+      const same = ["reject_once", "allow_once"].map((kind) => ({ optionId: "it", kind }))
+      assert.deepStrictEqual(yield* decide("deny", request, same), { answer: cancelled, outcome: "denied" })
+      assert.deepStrictEqual(yield* yes.provide(decide("ask", request, same)), {
+        answer: cancelled,
+        outcome: "no-approver"
+      })
+      assert.deepStrictEqual(yes.asked, [])
+    })
+  )
+
   it.effect("that can't be refused in so many words is cancelled", () =>
     Effect.gen(function* () {
       for (const given of [options("allow_once"), options(), options("something_new")]) {
