@@ -170,11 +170,15 @@ export const toolkit = <const Bindings extends ReadonlyArray<Tool.Any>, With ext
   return Toolkit.make(...tools) as unknown as Toolkit.Toolkit<With & ToolsByName<Bindings>>
 }
 
-const call = Effect.fnUntraced(function* (subagents: Subagents["Service"], options: Options, input: unknown) {
-  const parent = yield* Effect.serviceOption(CurrentAgent)
-  const request = Binding.requestOf(options, input, Option.getOrUndefined(parent))
-  if (Result.isFailure(request)) return yield* Effect.fail(request.failure.text)
-  const result = yield* Effect.mapError(subagents.run(options.provider, request.success), explain)
-  const { isError, text } = yield* answerFor(options, result)
-  return yield* isError ? Effect.fail(text) : Effect.succeed(text)
-})
+const call = (subagents: Subagents["Service"], options: Options, input: unknown): Effect.Effect<string, string> =>
+  Effect.flatMap(Effect.serviceOption(CurrentAgent), (parent) => {
+    const request = Binding.requestOf(options, input, Option.getOrUndefined(parent))
+    if (Result.isFailure(request)) return Effect.fail(request.failure.text)
+    return Effect.matchEffect(subagents.run(options.provider, request.success), {
+      onFailure: (error) => Effect.fail(explain(error)),
+      onSuccess: (result) =>
+        Effect.flatMap(answerFor(options, result), ({ isError, text }) =>
+          isError ? Effect.fail(text) : Effect.succeed(text)
+        )
+    })
+  })

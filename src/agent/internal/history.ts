@@ -6,7 +6,6 @@
 import * as Prompt from "effect/ai/Prompt"
 import type * as Response from "effect/ai/Response"
 import type { ContentBlock } from "../../Content.ts"
-import { isBlank } from "../../Content.ts"
 
 /** How the history of an agent begins: with its system prompt, if that says anything. */
 export const systemMessages = (systemPrompt: string): ReadonlyArray<Prompt.Message> =>
@@ -29,8 +28,12 @@ export const withSystem = (
 export const userMessage = (
   blocks: ReadonlyArray<ContentBlock>,
   ...others: ReadonlyArray<Prompt.TextPart>
-): Prompt.UserMessage =>
-  Prompt.makeMessage("user", { content: [...blocks.filter((block) => !isBlank([block])).map(toPart), ...others] })
+): Prompt.UserMessage => {
+  const content: Array<Prompt.UserMessagePart> = []
+  for (const block of blocks) if (block.type !== "text" || !isBlankText(block.text)) content.push(toPart(block))
+  content.push(...others)
+  return Prompt.makeMessage("user", { content })
+}
 
 const textPart = (text: string): Prompt.TextPart => Prompt.makePart("text", { text })
 

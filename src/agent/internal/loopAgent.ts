@@ -122,13 +122,22 @@ const toolChoiceOf = (
   { agent, policy }: AgentSpec,
   submitTool: SubmitTool | undefined
 ): LanguageModel.ToolChoice<string> => {
-  if (policy.toolFilters.length === 0 && restricted.size === 0) return "auto"
+  const { toolFilters } = policy
+  const withheld = withheldFrom(restricted, agent, policy)
+  if (toolFilters.length === 0 && withheld === undefined) return "auto"
   const all = Object.keys(kit.tools)
-  const shown = all.filter(
-    (name) => allowsTool(policy.toolFilters, name) && restricted.get(name)?.(agent, policy) !== false
-  )
+  const shown = all.filter((name) => allowsTool(toolFilters, name) && withheld?.has(name) !== true)
   if (shown.length === all.length) return "auto"
   return { mode: "auto", oneOf: submitTool === undefined ? shown : [...shown, submitTool.name] }
+}
+
+/** The tools that are not for this agent, if there are any. */
+const withheldFrom = (restricted: Loop["restricted"], agent: Agent, policy: Policy): Set<string> | undefined => {
+  let withheld: Set<string> | undefined
+  restricted.forEach((isFor, name) => {
+    if (!isFor(agent, policy)) withheld = (withheld ?? new Set()).add(name)
+  })
+  return withheld
 }
 
 /** Turns follow one another. Most agents have just one, so waiting must not cost those that have nothing to wait for. */
@@ -211,10 +220,7 @@ const runTurn = Effect.fnUntraced(function* (agent: LoopAgent, prompt: ReadonlyA
     const reply = called.value
     let outcome: ChildOutcome | undefined
     if (goesOn(reply)) {
-      // one call alone needs no fiber of its own
-      const concurrency = reply.calls.length === 1 ? 1 : loop.concurrency
-      const answers = Effect.forEach(reply.calls, (call) => answer(agent, call, submission), { concurrency })
-      remember(agent, reply, yield* answers)
+      remember(agent, reply, yield* answersTo(agent, reply.calls, submission))
       if (submission !== undefined && reply.calls.some((call) => submission.isOne(call))) outcome = submission.end()
     } else {
       outcome = outcomeOf(reply)
@@ -255,6 +261,16 @@ const takeIn = (agent: LoopAgent): ReadonlyArray<Prompt.Message> => {
   for (const { messageId } of messages) agent.spec.emit({ _tag: "Receipt", messageId, state: "consumed" })
   return agent.history
 }
+
+/** One call alone needs no fiber of its own. */
+const answersTo = (
+  agent: LoopAgent,
+  calls: Reply["calls"],
+  submission: Submission | undefined
+): Effect.Effect<ReadonlyArray<ToolResult>> =>
+  calls.length === 1
+    ? Effect.map(answer(agent, calls[0]!, submission), (result) => [result])
+    : Effect.forEach(calls, (call) => answer(agent, call, submission), { concurrency: agent.loop.concurrency })
 
 const answer = (agent: LoopAgent, call: ToolCall, submission: Submission | undefined): Effect.Effect<ToolResult> =>
   Effect.suspend(() => {

@@ -22,7 +22,9 @@ export const unknownTools = (
 ): ReadonlyArray<RequestIssue> =>
   request === undefined
     ? policy.toolFilters.flatMap((filter, index) => unknownIn(filter, names, ["policy", "toolFilters", index]))
-    : unknownIn(request.toolFilter ?? {}, names, ["toolFilter"])
+    : request.toolFilter === undefined
+      ? []
+      : unknownIn(request.toolFilter, names, ["toolFilter"])
 
 const unknownIn = (
   filter: ToolFilter,

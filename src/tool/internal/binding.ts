@@ -111,4 +111,4 @@ export const requestOf = (
 const limitNames = Object.keys(limitFields) as ReadonlyArray<keyof RunLimits>
 
 const limitsOf = (options: Options): RunLimits =>
-  Object.fromEntries(limitNames.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]])))
+  Object.fromEntries(limitNames.filter((name) => options[name] !== undefined).map((name) => [name, options[name]]))
