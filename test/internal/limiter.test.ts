@@ -20,17 +20,18 @@ interface Asks {
   readonly provider?: string
   readonly capabilities?: Capabilities.Capabilities
   readonly rootId?: string
+  readonly agent?: string
 }
 
 let runs = 0
 
 /** A run as the seam would ask for it: what is inherited and what is asked for hold both. */
-const asking = (limiter: Limiter, { asked, budget, owner, rootId = "root", ...others }: Asks): Asking => {
+const asking = (limiter: Limiter, { agent, asked, budget, owner, rootId = "root", ...others }: Asks): Asking => {
   const runId = `run_${++runs}`
   const parent = owner?.asking.lineage
   const limits = tightest(owner === undefined ? limiter.bounds : owner.asking.policy.limits, asked)
   const lineage = {
-    id: `agent of ${runId}`,
+    id: agent ?? `agent of ${runId}`,
     runId,
     parentId: parent?.id ?? rootId,
     ...(parent && { parentRunId: parent.runId }),
@@ -323,7 +324,8 @@ describe("Admission", () => {
     const { ask, limiter, told } = queueing({ maxConcurrent: { provider: { p: 1 } } })
     const first = entered(limiter, { rootId: "z" })
     const one = entered(limiter, { provider: "q", rootId: "a" })
-    const other = entered(limiter, { provider: "q", rootId: "a" })
+    // the same child, gone on with
+    const other = entered(limiter, { provider: "q", rootId: "a", agent: one.asking.lineage.id })
     const parents: ReadonlyArray<readonly [string, Asks]> = [
       ["a", { rootId: "a" }],
       ["b", { rootId: "b" }],
