@@ -252,3 +252,35 @@ describe("an approver that is none (20)", () => {
     )
   }
 })
+
+describe("a child that is resumed with a token (20)", () => {
+  it.effect("has no share of a budget that it has never asked for, and the one that it has", () =>
+    Effect.gen(function* () {
+      const script = { turn: [usage({ total: 10 }), text("done")], token: Effect.succeed("kept") }
+      const { provider } = yield* ScriptedProvider.make(script, {
+        name: "p",
+        continued: () => [run(() => Effect.never)]
+      })
+      for (const maxTokens of [undefined, 400, 1000]) {
+        const acme = yield* Budget.make({ name: "acme", maxTokens: 1500 })
+        const reserved = yield* withSeam(
+          [provider],
+          (seam) =>
+            Effect.gen(function* () {
+              const first = yield* seam.start("p", { prompt: "all", parent: root, maxTokens })
+              yield* first.result
+              const token = yield* first.token!
+              yield* first.dispose
+              const again = yield* seam.resume(token, "go on", { parent: root })
+              const { reserved } = yield* acme.spent
+              yield* again.dispose
+              return reserved
+            }).pipe(Effect.scoped, Effect.provideService(Budget.Current, acme)),
+          { maxTokens: 1000 }
+        )
+        assert.strictEqual(reserved, maxTokens === 400 ? 400 : 0)
+        assert.deepStrictEqual(yield* acme.spent, { tokens: 10, reserved: 0, runs: 2 })
+      }
+    })
+  )
+})

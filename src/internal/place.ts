@@ -16,7 +16,7 @@ import type { Lineage, Policy } from "../SubagentProvider.ts"
 import type { Bounds, ToolFilter } from "../SubagentRequest.ts"
 import { makeId } from "./id.ts"
 import { issueAt } from "./issues.ts"
-import { tightest } from "./readLimits.ts"
+import { askedBefore, tightest } from "./readLimits.ts"
 import type { ReadRequest } from "./readRequest.ts"
 import { frozenFilter } from "./readRequest.ts"
 import type { Verdict } from "./verdict.ts"
@@ -126,8 +126,9 @@ export const place = (options: {
     token?.policy.maxDepth ?? Number.POSITIVE_INFINITY,
     read.checked.maxDepth ?? Number.POSITIVE_INFINITY
   )
+  const around = parent === undefined ? options.limits : parent.policy.limits
   const before = token?.policy.limits
-  const bounds = before === undefined ? read.limits : { ...before, ...read.limits }
+  const bounds = before === undefined ? read.limits : { ...askedBefore(around, before), ...read.limits }
   const asked: Asked | undefined =
     read.checked.maxDepth === undefined ? bounds : { ...bounds, maxDepth: read.checked.maxDepth }
   if (depth > maxDepth) {
@@ -140,8 +141,7 @@ export const place = (options: {
   const { label, toolFilter } = read.checked
   // one draw names the agent, its session and its run: three would be a tenth of the cost of a start
   const name = makeId(random)
-  const above = tightest(parent === undefined ? options.limits : parent.policy.limits, before)
-  const limits = tightest(above, read.limits)
+  const limits = tightest(tightest(around, before), read.limits)
   return Result.succeed({
     lineage: Object.freeze({
       id: token?.id ?? (`agent_${name}` as AgentId),

@@ -54,6 +54,17 @@ export const boundsOf = (limits: RunLimits): Bounds | undefined => {
   return some ? Object.freeze(bounds) : undefined
 }
 
+/** Of the limits that held for a child before, those that it was asked with. What holds anyway nobody need have asked for. */
+export const askedBefore = (above: Bounds | undefined, before: Bounds | undefined): Bounds | undefined => {
+  if (above === undefined || before === undefined) return before
+  const bounds: { -readonly [K in keyof Bounds]: Bounds[K] } = {}
+  for (const name of [...durations, ...counts]) {
+    const limit = before[name]
+    if (limit !== undefined && limit !== above[name]) bounds[name] = limit
+  }
+  return bounds
+}
+
 /** Of two limits of a kind, the tighter one holds. */
 export const tightest = (above: Bounds | undefined, asked: Bounds | undefined): Bounds | undefined => {
   if (above === undefined || asked === undefined) return above ?? asked

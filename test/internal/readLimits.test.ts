@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Duration from "effect/Duration"
 import * as Schema from "effect/Schema"
-import { BoundsOf, boundsOf, limitFields, tightest } from "../../src/internal/readLimits.ts"
+import { askedBefore, BoundsOf, boundsOf, limitFields, tightest } from "../../src/internal/readLimits.ts"
 import { makeRandom } from "../utils/randomLives.ts"
 
 const names = ["startTimeout", "timeout", "idleTimeout", "maxTurns", "maxTokens", "maxRuns"] as const
@@ -103,6 +103,20 @@ describe("tightest", () => {
       assert.deepEqual(tightest(tightest(c, a), b), expected)
       assert.deepEqual(tightest(expected, a), expected)
     }
+  })
+})
+
+describe("askedBefore", () => {
+  it("leaves out what holds anyway", () => {
+    const above = { timeout: 5, maxTurns: 5, maxTokens: 5 }
+    const before = { timeout: 4, maxTurns: 6, maxTokens: 5, maxRuns: 0 }
+    assert.deepStrictEqual(askedBefore(above, before), { timeout: 4, maxTurns: 6, maxRuns: 0 })
+    assert.deepStrictEqual(askedBefore(above, above), {})
+  })
+
+  it("is all of it where nothing holds, and nothing where nothing held", () => {
+    assert.deepStrictEqual(askedBefore(undefined, { maxTurns: 5 }), { maxTurns: 5 })
+    assert.isUndefined(askedBefore({ maxTurns: 5 }, undefined))
   })
 })
 
