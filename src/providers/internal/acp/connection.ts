@@ -54,8 +54,10 @@ export interface Connection {
   readonly call: (method: string, params: object, onAnswer: (answered: Answered) => void) => Effect.Effect<void>
   /** Calls and waits for the answer. */
   readonly request: (method: string, params: object) => Effect.Effect<unknown, CallError>
-  /** Sends a notification, unless the peer has stopped reading. */
-  readonly notify: (method: string, params: object) => void
+  /** Sends a notification; the peer may make the sender wait. */
+  readonly notify: (method: string, params: object) => Effect.Effect<void>
+  /** Sends a notification, unless the peer has more to read than it has read. */
+  readonly notifyUnsafe: (method: string, params: object) => void
   /** Takes in what the peer sends. */
   readonly receive: (bytes: Uint8Array) => Effect.Effect<void>
   /** Nothing more will come: every call fails, those to come included. */
@@ -187,7 +189,8 @@ export const make = <R>(options: Options<R>): Effect.Effect<Connection, never, R
             Deferred.await(answer)
           )
         }),
-      notify: (method, params) => {
+      notify: (method, params) => Effect.suspend(() => options.write(encode({ method, params }))),
+      notifyUnsafe: (method, params) => {
         options.writeUnsafe(encode({ method, params }))
       },
       receive: (bytes) => Effect.suspend(() => receive(bytes)),

@@ -43,7 +43,7 @@ import { quotedBytes, reach } from "./peer.ts"
 import type { StructuredOutput } from "./structured.ts"
 import { maxRepairs, prepare } from "./structured.ts"
 
-/** An agent that was told to cancel before it had taken in the prompt has forgotten it: it is told again. */
+/** An agent that was told to cancel before it had taken in the prompt, or with too much to read, is told again. */
 const cancelAgainAfter = Duration.millis(250)
 
 /** Starts an agent and opens a session: a new one, or the one that a token has. */
@@ -132,7 +132,7 @@ const ask = (
     const cancel = Effect.suspend(() => {
       updates.abandon()
       stop()
-      connection.notify("session/cancel", { sessionId })
+      connection.notifyUnsafe("session/cancel", { sessionId })
       return Effect.forkIn(seeToEnd(peer, sessionId, answered), scope)
     })
     const { idle } = settings.timeouts
@@ -194,10 +194,11 @@ const seeToEnd = (
 ): Effect.Effect<unknown> =>
   Deferred.await(answered).pipe(
     Effect.timeout(cancelAgainAfter),
-    Effect.catch(() => {
-      connection.notify("session/cancel", { sessionId })
-      return Effect.timeout(Deferred.await(answered), settings.timeouts.cancel)
-    }),
+    Effect.catch(() =>
+      connection
+        .notify("session/cancel", { sessionId })
+        .pipe(Effect.andThen(Deferred.await(answered)), Effect.timeout(settings.timeouts.cancel))
+    ),
     Effect.catch(() => process.close)
   )
 

@@ -163,8 +163,10 @@ describe("a connection", () => {
       yield* receive({ method: "a", params: 1 }, { id: 1, result: {} }, { method: "b" })
       assert.deepStrictEqual(heard, [Exit.succeed({}), [["a", 1]]])
       assert.deepStrictEqual(notifications[1], ["b", undefined])
-      connection.notify("c", { d: 1 })
+      connection.notifyUnsafe("c", { d: 1 })
       assert.deepStrictEqual(written.at(-1), { jsonrpc: "2.0", method: "c", params: { d: 1 } })
+      yield* connection.notify("e", { f: 1 })
+      assert.deepStrictEqual(written.at(-1), { jsonrpc: "2.0", method: "e", params: { f: 1 } })
     })
   )
 

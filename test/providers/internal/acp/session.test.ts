@@ -244,6 +244,25 @@ describe("a turn that is cancelled", () => {
     })
   )
 
+  it.live("is told to an agent that has more to read than it has read, when it reads on", () =>
+    Effect.gen(function* () {
+      const marks = folder()
+      yield* Effect.gen(function* () {
+        const run = yield* start([["deaf", 2000, 3000], ["say", "so far"], ["hang"]])
+        yield* firstWords(run)
+        yield* run.cancel()
+        yield* Effect.repeat(
+          Effect.delay(
+            Effect.sync(() => fs.readdirSync(marks).length),
+            "20 millis"
+          ),
+          { until: (count) => count === 1 }
+        )
+        assert.isTrue(isAlive(pidOf(run)))
+      }).pipe(Effect.scoped, Effect.provide(stubLayer({ folder: marks })))
+    })
+  )
+
   it.live("ends an agent that does not end it, also if the run is not released", () =>
     Effect.gen(function* () {
       const run = yield* start([["say", "a"], ["hang"]])
