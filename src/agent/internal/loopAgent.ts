@@ -102,7 +102,7 @@ export const makeAgent = (loop: Loop, spec: AgentSpec, scope: Scope.Scope, parts
 
 /** A prompt for an agent, and its answer. */
 export const turnOf = (agent: LoopAgent, prompt: ReadonlyArray<ContentBlock>): Effect.Effect<ChildOutcome> =>
-  inTurn(agent, runTurn(agent, prompt))
+  Effect.withFiber((fiber) => inTurn(agent, runTurn(agent, prompt, fiber.getRef(Random.Random))))
 
 /** Takes a message in for the turn at work. Fails with `RunSettled` if there is none, or if it has decided to end. */
 export const steer = (agent: LoopAgent, { content, messageId }: ChildMessage): Effect.Effect<void, SubagentError> =>
@@ -168,9 +168,12 @@ const callerOf = (agent: LoopAgent): Caller => {
   })
 }
 
-const runTurn = Effect.fnUntraced(function* (agent: LoopAgent, prompt: ReadonlyArray<ContentBlock>) {
+const runTurn = Effect.fnUntraced(function* (
+  agent: LoopAgent,
+  prompt: ReadonlyArray<ContentBlock>,
+  random: Random.Random
+) {
   const { loop, spec } = agent
-  const random = yield* Effect.service(Random.Random)
   const freshId = () => makeId(random)
   let usage: SubagentUsage = {}
   /** From here on no message is taken in: nothing comes between this and the decision to end. */

@@ -65,10 +65,9 @@ export interface ModelCall {
 
 /** Calls the model, as often as the schedule says. Most calls work out, and those have nothing to do with a schedule. */
 export const callModel = (call: ModelCall): Effect.Effect<Reply, AiError.AiError> =>
-  Effect.catch(
-    Effect.suspend(() => attempt(call)),
-    (error) => again(call, error)
-  )
+  attempt(call, (error) => again(call, error))
+
+type OnFailure = (error: AiError.AiError) => Effect.Effect<Reply, AiError.AiError>
 
 /** Goes on after a first attempt that has failed. */
 const again = (call: ModelCall, error: AiError.AiError): Effect.Effect<Reply, AiError.AiError> => {
@@ -76,38 +75,41 @@ const again = (call: ModelCall, error: AiError.AiError): Effect.Effect<Reply, Ai
   return Effect.retry(
     Effect.suspend(() => {
       const current = next
-      next = Effect.suspend(() => attempt(call))
+      next = attempt(call, Effect.fail)
       return current
     }),
     reporting(call.retry, call.emit)
   )
 }
 
-const attempt = (call: ModelCall): Effect.Effect<Reply, AiError.AiError> => {
-  const { emit, freshId, kit, messages, meter, model, streaming, toolChoice } = call
-  const spend = meter()
-  const fold = new ReplyFold(emit, spend, freshId)
-  const request = {
-    prompt: Prompt.fromMessages(messages()),
-    toolkit: kit,
-    toolChoice,
-    disableToolCallResolution: true,
-    toolCallValidation: "deferred"
-  } as const
-  const failed = (error: AiError.AiError): Effect.Effect<never, AiError.AiError> => {
-    spend(usageOfError(error))
-    return Effect.fail(error)
-  }
-  return streaming
-    ? Stream.runForEachArray(model.streamText(request), (parts) => Effect.sync(() => fold.add(parts))).pipe(
-        Effect.matchEffect({ onFailure: failed, onSuccess: () => whole(fold.end()) }),
-        Effect.onError(() => Effect.sync(() => fold.abandon()))
-      )
-    : Effect.matchEffect(model.generateText(request), {
-        onFailure: failed,
+const attempt = (call: ModelCall, onFailure: OnFailure): Effect.Effect<Reply, AiError.AiError> =>
+  Effect.suspend(() => {
+    const { emit, freshId, kit, messages, meter, model, streaming, toolChoice } = call
+    const spend = meter()
+    const fold = new ReplyFold(emit, spend, freshId)
+    const request = {
+      prompt: Prompt.fromMessages(messages()),
+      toolkit: kit,
+      toolChoice,
+      disableToolCallResolution: true,
+      toolCallValidation: "deferred"
+    } as const
+    if (!streaming) {
+      return Effect.matchEffect(model.generateText(request), {
+        onFailure: (error) => {
+          spend(usageOfError(error))
+          return onFailure(error)
+        },
         onSuccess: ({ content }) => Effect.succeed(fold.add(content).end())
       })
-}
+    }
+    return Stream.runForEachArray(model.streamText(request), (parts) => Effect.sync(() => fold.add(parts))).pipe(
+      Effect.tapError((error) => Effect.sync(() => spend(usageOfError(error)))),
+      Effect.flatMap(() => whole(fold.end())),
+      Effect.onError(() => Effect.sync(() => fold.abandon())),
+      Effect.catch(onFailure)
+    )
+  })
 
 /** Some providers report amid the stream what others fail with. */
 const whole = (reply: Reply): Effect.Effect<Reply, AiError.AiError> => {

@@ -256,11 +256,20 @@ describe("tool calls of one reply", () => {
 })
 
 describe("a tool filter (12)", () => {
-  const offered = Effect.fnUntraced(function* (toolFilters: AgentRuntime.AgentSpec["policy"]["toolFilters"]) {
+  const asked = Effect.fnUntraced(function* (toolFilters: AgentRuntime.AgentSpec["policy"]["toolFilters"]) {
     const agent = yield* open(calculator([{ text: "hi" }]), { policy: filtered(...toolFilters) })
     yield* agent.turn("hello")
-    return (yield* agent.calls)[0]?.tools
+    return (yield* agent.calls)[0]
   })
+  const offered = (toolFilters: AgentRuntime.AgentSpec["policy"]["toolFilters"]) =>
+    Effect.map(asked(toolFilters), (call) => call?.tools)
+
+  it.effect("that takes no tool away asks nothing else of the model", () =>
+    Effect.gen(function* () {
+      const call = yield* asked([{ allow: ["shout", "add"], deny: [] }])
+      assert.deepStrictEqual([call?.tools, call?.toolChoice], [["add", "shout"], "auto"])
+    })
+  )
 
   it.effect("hides tools from the model", () =>
     Effect.gen(function* () {
