@@ -144,7 +144,8 @@ export interface SubagentResult<A = unknown> {
 }
 
 /**
- * Adds two figures of usage; what neither reports stays absent.
+ * Adds two figures of usage; what neither reports stays absent. A side that reports its parts and no total adds those to
+ * the total of the other.
  *
  * @category combinators
  * @since 0.1.0
@@ -154,5 +155,8 @@ export const addUsage = (self: SubagentUsage, that: SubagentUsage): SubagentUsag
   for (const [key, value] of Object.entries(that) as Array<[keyof SubagentUsage, number]>) {
     sum[key] = (sum[key] ?? 0) + value
   }
+  if (sum.total !== undefined) sum.total = tokensOf(self) + tokensOf(that)
   return sum
 }
+
+const tokensOf = ({ input = 0, output = 0, total = input + output }: SubagentUsage): number => total

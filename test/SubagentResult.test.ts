@@ -7,9 +7,11 @@ describe("addUsage", () => {
   it("adds what both report, keeps what one reports, and invents nothing", () => {
     assert.deepStrictEqual(SubagentResult.addUsage({ input: 1, total: 3 }, { input: 2, output: 4 }), {
       input: 3,
-      total: 3,
+      total: 9,
       output: 4
     })
+    assert.deepStrictEqual(SubagentResult.addUsage({ total: 3 }, { total: 4 }), { total: 7 })
+    assert.deepStrictEqual(SubagentResult.addUsage({ total: 3 }, { cacheRead: 4 }), { total: 3, cacheRead: 4 })
     assert.deepStrictEqual(SubagentResult.addUsage({}, {}), {})
     assert.deepStrictEqual(SubagentResult.addUsage({ input: 0 }, { cacheRead: 0 }), { input: 0, cacheRead: 0 })
   })
