@@ -9,7 +9,6 @@
  *
  * @since 0.1.0
  */
-import type * as Cause from "effect/Cause"
 import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -21,13 +20,13 @@ import * as Option from "effect/Option"
 import type * as PlatformError from "effect/PlatformError"
 import * as ChildProcess from "effect/process/ChildProcess"
 import type { ChildProcessHandle, ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
-import * as Queue from "effect/Queue"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { describeUnknown } from "../internal/describe.ts"
 import type { EnvironmentOptions } from "./internal/environment.ts"
 import { childEnvironment, HostEnvironment } from "./internal/environment.ts"
 import { guard } from "./internal/guard.ts"
+import { Input } from "./internal/input.ts"
 import type { Noted } from "./internal/processTable.ts"
 import { descendants, killAll } from "./internal/processTable.ts"
 import { redact, TextTail } from "./internal/textTail.ts"
@@ -110,9 +109,6 @@ export class ProcessError extends Data.TaggedError("ProcessError")<{
  */
 export const nameVariable = "EFFECT_SUBAGENT_RUN"
 
-/** How much may wait to be read by the process before a writer has to wait. */
-const pendingWrites = 64
-
 /** How long the last words may come after the end. */
 const lastWordsGrace = Duration.millis(500)
 
@@ -161,7 +157,7 @@ export const open: (
     const host = yield* HostEnvironment
     const { secrets, variables } = childEnvironment(host, options)
     const grace = Duration.fromInputUnsafe(options.grace)
-    const input = yield* Queue.bounded<Uint8Array, Cause.Done>(pendingWrites)
+    const input = new Input()
     const tail = new TextTail(secrets)
 
     const handle = yield* ChildProcess.make(options.command, options.args, {
@@ -183,8 +179,8 @@ export const open: (
       Effect.forkIn(reading)
     )
     const inputClosed = Deferred.makeUnsafe<void>()
-    yield* Stream.run(Stream.fromQueue(input), handle.stdin).pipe(
-      Effect.catch(() => Effect.andThen(Queue.shutdown(input), Deferred.succeed(inputClosed, undefined))),
+    yield* Stream.run(input.stream, handle.stdin).pipe(
+      Effect.catch(() => Deferred.succeed(inputClosed, undefined)),
       Effect.forkIn(reading)
     )
     const exited = Effect.match(handle.exitCode, {
@@ -197,8 +193,8 @@ export const open: (
     const encoder = new TextEncoder()
     return {
       pid: handle.pid,
-      write: (text) => Effect.asVoid(Queue.offer(input, encoder.encode(text))),
-      writeUnsafe: (text) => Queue.offerUnsafe(input, encoder.encode(text)),
+      write: (text) => input.write(text),
+      writeUnsafe: (text) => input.writeUnsafe(text),
       read: (onOutput, onEnd) =>
         Stream.runForEach(handle.stdout, onOutput).pipe(
           Effect.ignoreCause,
@@ -229,7 +225,7 @@ const once = (effect: Effect.Effect<void>): Effect.Effect<Effect.Effect<void>> =
 /** The ladder. Each step is bounded, and none is taken for what is gone. */
 const takeDown = Effect.fnUntraced(function* (options: {
   readonly handle: ChildProcessHandle
-  readonly input: Queue.Queue<Uint8Array, Cause.Done>
+  readonly input: Input
   readonly exited: Effect.Effect<Ended>
   readonly mark: string
   readonly grace: Duration.Duration
@@ -238,7 +234,7 @@ const takeDown = Effect.fnUntraced(function* (options: {
   const pid = handle.pid
   // its children lose their parent, and can't be told from others by it, when it ends
   const before = yield* descendants({ pid, mark, noted: [] })
-  yield* Queue.end(input)
+  input.end()
   yield* Effect.timeoutOption(exited, grace)
   const noted = yield* descendants({ pid, mark, noted: before })
   const isQuiet = Effect.zipWith(
