@@ -65,7 +65,7 @@ describe("a provider whose usage is no figure (20)", () => {
           }
         )
         assert.deepStrictEqual([value.stopReason, value.usage], ["completed", { total: 10, output: 1 }])
-        assert.deepStrictEqual(value.treeUsage, { total: 10, output: 5 })
+        assert.deepStrictEqual(value.treeUsage, { total: 14, output: 5 })
         assert.deepStrictEqual(yield* budget.spent, { tokens: 14, reserved: 0, runs: 4 })
         const ends = events.flatMap((event) => (event.type === "subagent/end" ? [[event.provider, event.usage]] : []))
         assert.deepStrictEqual(ends, [
@@ -281,6 +281,29 @@ describe("a child that is resumed with a token (20)", () => {
         assert.strictEqual(reserved, maxTokens === 400 ? 400 : 0)
         assert.deepStrictEqual(yield* acme.spent, { tokens: 10, reserved: 0, runs: 2 })
       }
+    })
+  )
+})
+
+describe("a child that uses tokens to become ready (20)", () => {
+  it.effect("has used them by its first turn, and is charged for them once", () =>
+    Effect.gen(function* () {
+      const acme = yield* Budget.make({ name: "acme", maxTokens: 100 })
+      const { provider } = yield* ScriptedProvider.make(
+        { start: [usage({ total: 10 })], turn: [ScriptedProvider.nextTurn([text("a turn"), usage({ total: 15 })])] },
+        { name: "p" }
+      )
+      const ends = yield* withSeam([provider], (seam) =>
+        Effect.forEach([10, 11], (maxTokens) => seam.run("p", { prompt: "all", parent: root, maxTokens }))
+      ).pipe(Effect.provideService(Budget.Current, acme))
+      assert.deepStrictEqual(
+        ends.map(({ failure, usage }) => [failure?.name, failure?.used, usage?.total]),
+        [
+          ["maxTokens", 10, 10],
+          [undefined, undefined, 15]
+        ]
+      )
+      assert.deepStrictEqual(yield* acme.spent, { tokens: 25, reserved: 0, runs: 2 })
     })
   )
 })

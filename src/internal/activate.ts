@@ -141,7 +141,7 @@ export const activate = (child: Child, activation: Activation): Effect.Effect<Su
     run.keeper = log.keeper = new Keeper({ run, admission, watchers, wrapUp: limiter.wrapUp, stop })
   }
   runs.accept(run)
-  run.keeper?.begin()
+  run.keeper?.begin(log.fold.usage)
   return begin(child, activation, run)
 }
 

@@ -66,8 +66,9 @@ export class Keeper {
     for (let run: Kept | undefined = this.run; run !== undefined; run = run.owner) run.keeper?.watch?.heard()
   }
 
-  /** The clocks are watched from now on. */
-  begin(): void {
+  /** What the child has used to become ready is charged, and the clocks are watched from now on. */
+  begin(used: SubagentUsage | undefined): void {
+    if (used !== undefined) this.meter.charge(used)
     if (this.watch !== undefined) this.watchers.add(this.watch)
   }
 

@@ -117,7 +117,7 @@ describe("Keeper", () => {
       // one that nothing limits has no keeper, and one that only counts has no clocks
       const middle = keep({ limits: { maxTurns: 9 }, owner: { owner: top.run, keeper: undefined } })
       const child = keep({ limits: { idleTimeout: 10, timeout: 25 }, owner: middle.run })
-      for (const { keeper } of [top, middle, child]) keeper.begin()
+      for (const { keeper } of [top, middle, child]) keeper.begin(undefined)
       for (let i = 0; i < 3; i++) {
         yield* pass(8)
         child.keeper.heard(said)
@@ -137,7 +137,7 @@ describe("Keeper", () => {
       const { keep, stops } = yield* makeWorld
       const parent = keep({ limits: { idleTimeout: 10 } })
       const child = keep({ limits: { idleTimeout: 10 }, owner: parent.run })
-      child.keeper.begin()
+      child.keeper.begin(undefined)
       yield* pass(9)
       parent.keeper.heard(said)
       yield* pass(1)
@@ -150,7 +150,7 @@ describe("Keeper", () => {
       const { keep, stops } = yield* makeWorld
       const { keeper } = keep({ limits: { timeout: 10, idleTimeout: 5 } })
       yield* pass(3)
-      keeper.begin()
+      keeper.begin(undefined)
       keeper.settle(undefined)
       yield* pass(50)
       assert.deepStrictEqual(stops, [])
@@ -204,7 +204,7 @@ describe("standing", () => {
     const { keep, stops } = yield* makeWorld
     const parent = keep({ limits: { timeout: 30, idleTimeout: 10 } })
     const child = keep({ limits: { timeout: 30, idleTimeout: 10 }, owner: parent.run })
-    for (const { keeper } of [parent, child]) keeper.begin()
+    for (const { keeper } of [parent, child]) keeper.begin(undefined)
     return { child, parent, stops }
   })
 
