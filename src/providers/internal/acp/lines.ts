@@ -33,7 +33,7 @@ export class LineSplitter {
         lines.push(undefined)
         return lines
       }
-      this.pieces.push(piece)
+      if (piece.length > 0) this.pieces.push(piece)
       if (end === -1) return lines
       lines.push(this.take())
       start = end + 1

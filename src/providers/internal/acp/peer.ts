@@ -3,11 +3,10 @@
  *
  * @since 0.1.0
  */
-import type * as Deferred from "effect/Deferred"
+import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as FileSystem from "effect/FileSystem"
-import * as Option from "effect/Option"
 import type * as Path from "effect/Path"
 import type { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import * as Scope from "effect/Scope"
@@ -19,10 +18,12 @@ import type { SubagentError } from "../../../SubagentError.ts"
 import { fromReason, StartFailed, StartTimeout } from "../../../SubagentError.ts"
 import type { ChildOutcome, PlacedRequest } from "../../../SubagentProvider.ts"
 import type { McpServer, Options } from "../../AcpProvider.ts"
-import type { Connection, RpcError } from "./connection.ts"
+import type { CallError, Connection, RpcError } from "./connection.ts"
 import { make as makeConnection } from "./connection.ts"
 import { reader, SessionNotification } from "./messages.ts"
 import { handlerOf } from "./requests.ts"
+import type { TimeLimit } from "./timeLimit.ts"
+import { make as makeTimeLimit } from "./timeLimit.ts"
 import { SessionUpdates } from "./updates.ts"
 
 /** The provider's options with their defaults. */
@@ -65,6 +66,8 @@ export interface Peer {
   readonly process: ScopedProcess
   readonly connection: Connection
   readonly updates: SessionUpdates
+  /** How long each call of the start may take. */
+  readonly startLimit: TimeLimit
   /** Names the session: what came early is delivered, and what is for others is not. */
   readonly isFor: (sessionId: string) => void
   /** Waits until nothing has been heard for a moment, but not for long. */
@@ -127,6 +130,7 @@ export const reach: (
       process,
       connection,
       updates,
+      startLimit: yield* makeTimeLimit(timeouts.start),
       isFor: (id) => {
         sessionId = id
         for (const notification of early.splice(0)) take(notification)
@@ -193,13 +197,17 @@ export const refusal = (peer: Peer, problem: string): SubagentError =>
 
 /** Makes a call of the start: bounded, and over at once if the agent ends. */
 export const call = (peer: Peer, method: string, params: object): Effect.Effect<unknown, SubagentError | RpcError> =>
-  peer.connection.request(method, params).pipe(
-    Effect.catchTag("Lost", ({ message }) => Effect.fail(refusal(peer, `${message} before it answered ${method}`))),
-    Effect.timeoutOption(peer.settings.timeouts.start),
-    Effect.flatMap(
-      Option.match({ onNone: () => Effect.fail(fromReason(tooLate(peer, method))), onSome: Effect.succeed })
+  Effect.suspend(() => {
+    const answer = Deferred.makeUnsafe<unknown, CallError | SubagentError>()
+    const sent = peer.connection.call(method, params, (answered) => Deferred.doneUnsafe(answer, answered))
+    return Effect.andThen(
+      // an agent that does not read may be late, too
+      Effect.forkChild(sent, { startImmediately: true }),
+      peer.startLimit(answer, () => fromReason(tooLate(peer, method)))
+    ).pipe(
+      Effect.catchTag("Lost", ({ message }) => Effect.fail(refusal(peer, `${message} before it answered ${method}`)))
     )
-  )
+  })
 
 const tooLate = ({ process, settings }: Peer, step: string): StartTimeout => {
   const detail = process.lastWords(quotedBytes)
