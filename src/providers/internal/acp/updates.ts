@@ -107,7 +107,7 @@ export class SessionUpdates {
     this.toolCall(update)
     const id = update.toolCallId
     const { input, name } = this.calls.get(id)!
-    return { id, name, input }
+    return { id, name, input: update.rawInput ?? input }
   }
 
   denied(id: string, outcome: string): void {
@@ -181,8 +181,13 @@ export class SessionUpdates {
 
   private move(id: string, call: Call, status: Status, news: Partial<ToolCall> = {}): void {
     if (ranks[status] > ranks[call.status]) call.status = status
-    if (ranks[call.status] === 2) this.open.delete(id)
-    else this.open.add(id)
+    if (ranks[call.status] === 2) {
+      this.open.delete(id)
+      // a session may have many calls, and each a file in its input
+      call.input = undefined
+    } else {
+      this.open.add(id)
+    }
     this.emit({ _tag: "ToolCall", id, status: call.status, ...news })
   }
 }

@@ -159,6 +159,13 @@ describe("the tool calls of a session", () => {
     ])
   })
 
+  it("do not keep what they were given once they have ended, however many there are", () => {
+    const { session } = fold([tool("t"), change("t", { rawInput: { text: "long" } })])
+    session.update(change("t", { status: "completed" }))
+    assert.deepStrictEqual(session.asked({ toolCallId: "t" }).input, undefined)
+    assert.deepStrictEqual(session.asked({ toolCallId: "t", rawInput: 1 }).input, 1)
+  })
+
   it("[F4] stay open if the turn ends within them", () => {
     assert.deepStrictEqual(states(fold([say("a"), tool("t")]).emitted), ["t pending"])
     assert.deepStrictEqual(states(fold([say("a"), tool("t"), say(" \n")]).emitted), ["t pending"])
