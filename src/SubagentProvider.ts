@@ -100,8 +100,8 @@ export interface PlacedRequest extends CheckedRequest {
   readonly emit: (update: UnstampedUpdate) => void
   /**
    * Counts a turn, which is one model call and what follows from it, unless a limit does not allow it. To be called
-   * before each by a provider that declares `turns`. Whatever the child makes of a refusal, its run ends with that
-   * failure.
+   * before each by a provider that declares `turns`, from when the session is there. Whatever the child makes of a
+   * refusal, its run ends with that failure.
    */
   readonly nextTurn: () => TurnRefused | undefined
 }
