@@ -13,8 +13,8 @@
  *
  * Whether a parent waits is told by its tickets alone: one that goes on working beside its children, all of which wait,
  * is taken for one that waits. A start and a return cost the same however many wait, but for the logarithm of the number
- * of lanes. Who needs places in two pools is not kept waiting for good, unless those who need only one of the two keep
- * coming for good.
+ * of lanes, and where all those in a pool wait: to tell whether they wait for each other, they are looked through. Who
+ * needs places in two pools is not kept waiting for good, unless those who need only one of the two keep coming for good.
  *
  * @since 0.1.0
  */
