@@ -136,8 +136,8 @@ export const make = <R>(options: Options<R>): Effect.Effect<Connection, never, R
       if (answering === maxAnswering) {
         return Effect.sync(() => lose(`It has made ${maxAnswering} requests and read none of the answers`))
       }
-      answering++
       const { onInterrupt, run } = options.onRequest(method, params) ?? notFound(method)
+      answering++
       return run.pipe(
         Effect.matchCause({
           onSuccess: (result) => ({ result }),
