@@ -145,6 +145,7 @@ const ownId = ({ id }: ChildSession, { place, read, registry, token }: Start): A
   Predicate.isString(id) &&
   id.trim() !== "" &&
   ![read.parent.id, read.parent.header.id, place.lineage.rootId].includes(id) &&
+  registry.runs.known(id) === undefined &&
   registry.runs.of(id, id) === undefined
     ? (id as AgentId)
     : undefined

@@ -576,6 +576,16 @@ describe("a session", () => {
           assert.match(second.id, /[0-9a-f]{32}$/)
           yield* first.dispose
           assert.strictEqual((yield* seam.start("p", request)).id, "same")
+          // a run is cancelled by its id: nobody else answers to it
+          const named = provider({
+            name: "named",
+            start: (placed) => Effect.map(start(placed), (session) => ({ ...session, id: second.runId }))
+          })
+          yield* Effect.scoped(
+            Effect.andThen(seam.register(named), () =>
+              Effect.map(seam.start("named", request), ({ id }) => assert.match(id, /^agent_/))
+            )
+          )
         })
       )
     })
