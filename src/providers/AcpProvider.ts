@@ -18,10 +18,11 @@ import type * as Layer from "effect/Layer"
 import * as Path from "effect/Path"
 import { ChildProcessSpawner } from "effect/process/ChildProcessSpawner"
 import type * as Redacted from "effect/Redacted"
-import type { SubagentError } from "../SubagentError.ts"
+import { fromReason, InvalidRequest, type SubagentError } from "../SubagentError.ts"
 import type { SubagentProvider } from "../SubagentProvider.ts"
 import type { Subagents } from "../Subagents.ts"
 import { addEffect } from "../Subagents.ts"
+import { wrongOptions } from "./internal/acp/options.ts"
 import { openSession } from "./internal/acp/session.ts"
 
 /**
@@ -153,15 +154,19 @@ export interface Options {
 }
 
 /**
- * The provider, as a value to register.
+ * The provider, as a value to register. Fails with `InvalidRequest` for options that are not well formed, a misspelt key
+ * among them.
  *
  * @category constructors
  * @since 0.1.0
  */
 export const make = (
   options: Options
-): Effect.Effect<SubagentProvider, never, ChildProcessSpawner | FileSystem.FileSystem | Path.Path> =>
-  Effect.map(Effect.context<ChildProcessSpawner | FileSystem.FileSystem | Path.Path>(), (context) => {
+): Effect.Effect<SubagentProvider, SubagentError, ChildProcessSpawner | FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function* () {
+    const issues = wrongOptions(options)
+    if (issues.length > 0) return yield* fromReason(new InvalidRequest({ issues }))
+    const context = yield* Effect.context<ChildProcessSpawner | FileSystem.FileSystem | Path.Path>()
     // these and no others: the scope is the run's
     const services = Context.pick(ChildProcessSpawner, FileSystem.FileSystem, Path.Path)(context)
     const {

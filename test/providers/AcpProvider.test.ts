@@ -1,6 +1,6 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
-import { Agent, Approvals, Content, Subagents } from "effect-subagent"
+import { Agent, Approvals, Content, type SubagentError, Subagents } from "effect-subagent"
 import { AcpProvider } from "effect-subagent/providers"
 import { ProviderConformance } from "effect-subagent/testing"
 import * as Effect from "effect/Effect"
@@ -13,6 +13,7 @@ import * as path from "node:path"
 import { it as plainIt } from "vitest"
 import { isAlive, marked, run, script, start, stubCommand, stubLayer } from "../fixtures/acp/harness.ts"
 import type { Behaviour } from "../fixtures/acp/stubAgent.ts"
+import { reasonOf } from "../utils/seam.ts"
 
 /** The suite over the stub, which is seen from the outside: by its processes and the marks they leave. */
 const conformance = (name: string, behaviour: Behaviour, endsTurns: boolean) => {
@@ -68,6 +69,21 @@ describe("the ACP provider", () => {
       })
       assert.isFalse(inheritsContext)
     }).pipe(Effect.provide(stubLayer()))
+  )
+
+  it.effect("is refused with options that are misspelt, whole", () =>
+    Effect.gen(function* () {
+      const misspelt = { name: "agent", command: "agent", permission: "alow", fs: { rots: ["/"] } }
+      const layer = AcpProvider.layer(misspelt as unknown as AcpProvider.Options)
+      const exit = yield* Effect.exit(
+        Effect.scoped(Layer.build(layer.pipe(Layer.provide([Subagents.layer, NodeServices.layer]))))
+      )
+      const { issues } = reasonOf(exit) as SubagentError.InvalidRequest
+      assert.deepStrictEqual(
+        issues.map(({ path }) => path.join(".")),
+        ["permission", "fs.rots"]
+      )
+    })
   )
 
   it.live("is there several times side by side, each with its own agent", () =>
