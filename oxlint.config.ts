@@ -26,10 +26,12 @@ export const modules: ReadonlyArray<ReadonlyArray<string>> = [
     "internal/issues",
     "internal/nonBlank",
     "internal/outputFold",
+    "internal/ownCopy",
     "internal/readAgent",
     "internal/readLimits",
     "internal/readRequest",
-    "internal/readResume"
+    "internal/readResume",
+    "internal/usage"
   ],
   [
     "Approvals",
