@@ -18,13 +18,13 @@ const HostLimits = Limits.layer({
   timeout: "10 minutes",
   idleTimeout: "1 minute"
 })
-// #endregion
 
 const Agents = SpawnProvider.layer().pipe(
   Layer.provide(AgentRuntime.layer()),
   Layer.provideMerge(Subagents.layer),
-  Layer.provide([HostLimits, Model])
+  Layer.provide([HostLimits, Model]) // to the seam
 )
+// #endregion
 
 const program = Effect.gen(function* () {
   const subagents = yield* Subagents.Subagents
