@@ -40,7 +40,7 @@ export interface Scale {
 }
 
 export const full: Scale = {
-  warm: 1200,
+  warm: 4000,
   window: 250,
   burst: 10_000,
   fanOut: 1000,
