@@ -305,9 +305,11 @@ const resume = (
           turn: Effect.suspend(() => resumeTurn(blocks.success)),
           admission: admitted.success
         })
+      const admission = admitted.success
+      if (admission === undefined) return go()
       return enter(
         {
-          admission: admitted.success,
+          admission,
           waiting: new Waiting(registry.waiting),
           by: [owner?.starts, session.holder!.starts],
           owner,

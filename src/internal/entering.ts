@@ -14,7 +14,7 @@ import type { Waiting } from "./waiting.ts"
 
 /** Who wants to go past the limits, and how it waits. */
 export interface Entering {
-  readonly admission: Admission | undefined
+  readonly admission: Admission
   readonly waiting: Waiting
   /** What calls it off, beside its signal and the registry. */
   readonly by: ReadonlyArray<Set<() => void> | undefined>
@@ -32,7 +32,6 @@ export const enter = <A>(
   { admission, by, onRefused, owner, refusal, restore, waiting }: Entering,
   go: () => Effect.Effect<A, SubagentError>
 ): Effect.Effect<A, SubagentError> => {
-  if (admission === undefined) return go()
   const comeToNothing = (exit: Exit.Exit<never, SubagentError>): Effect.Effect<never, SubagentError> => {
     admission.leave()
     onRefused()

@@ -126,10 +126,14 @@ export interface Limiter {
   readonly admit: (asking: Asking) => Result.Result<Admission | undefined, SubagentErrorReason>
 }
 
+/** For whom nothing is limited. */
+const nothing = Result.succeed(undefined)
+
 /** A limiter that has admitted nobody. */
 export const make = (limits: LimitsOptions): Limiter => {
   const { maxConcurrent, maxDepth, maxQueued, maxRuns, wrapUp, ...others } = limits
   const places = maxConcurrent === undefined ? undefined : PlacesOf.make(maxConcurrent, maxQueued)
+  const isOpen = places === undefined && maxRuns === undefined
   const trees = new Map<string, Account>()
   let latest: { readonly rootId: string; readonly account: Account } | undefined
 
@@ -161,12 +165,12 @@ export const make = (limits: LimitsOptions): Limiter => {
     maxDepth,
     wrapUp,
     admit: (asking) => {
+      if (isOpen && asking.policy.limits === undefined && asking.budget === undefined && asking.owner === undefined) {
+        return nothing
+      }
       const { capabilities, policy, provider } = asking
       const chain = above(asking)
       if (Result.isFailure(chain)) return Result.fail(chain.failure)
-      if (chain.success.length === 0 && places === undefined && policy.limits === undefined) {
-        return Result.succeed(undefined)
-      }
       const admission = new Admission(asking, chain.success, places)
       const missing: Array<string> = []
       if (limitsTokens(admission.chain) && capabilities.usage !== true) missing.push("usage")

@@ -286,5 +286,6 @@ const accept = (
           )
     return Effect.flatMap(Effect.exit(restore(waiting.until(answer, by))), (waited) => answered(starting, waited))
   }
+  if (admission === undefined) return ask()
   return enter({ admission, waiting, by, owner, restore, refusal: () => tooLate(start), onRefused: forgetSignal }, ask)
 }

@@ -14,13 +14,18 @@ export type AllWaiting = Map<() => void, Deferred.Deferred<void>>
 /** One that may have to wait. */
 export class Waiting {
   readonly callOff: () => void
-  private readonly calledOff = Deferred.makeUnsafe<undefined>()
+  private isCalledOff = false
+  /** Made for the first wait. */
+  private calledOff: Deferred.Deferred<undefined> | undefined = undefined
   private readonly all: AllWaiting
   private over: Deferred.Deferred<void> | undefined = undefined
 
   constructor(all: AllWaiting) {
     this.all = all
-    this.callOff = () => void Deferred.doneUnsafe(this.calledOff, Exit.succeed(undefined))
+    this.callOff = () => {
+      this.isCalledOff = true
+      if (this.calledOff !== undefined) Deferred.doneUnsafe(this.calledOff, Exit.succeed(undefined))
+    }
   }
 
   /** Waits for something, and gives nothing if it is called off before, by one of these or by the registry. */
@@ -31,6 +36,8 @@ export class Waiting {
         this.all.set(this.callOff, this.over)
       }
       for (const callOffs of by) callOffs?.add(this.callOff)
+      this.calledOff ??= Deferred.makeUnsafe()
+      if (this.isCalledOff) this.callOff()
       return Effect.raceFirst(effect, Deferred.await(this.calledOff))
     }).pipe(
       Effect.onExit(() =>

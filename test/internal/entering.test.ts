@@ -85,22 +85,6 @@ const makeWorld = (limits: Partial<Limits.LimitsOptions> = {}) => {
 }
 
 describe("enter", () => {
-  it("goes on at once where nothing is limited", () => {
-    const entering = enter(
-      {
-        admission: undefined,
-        waiting: new Waiting(new Map()),
-        by: [undefined],
-        owner: undefined,
-        restore: (effect) => effect,
-        refusal: never,
-        onRefused: never
-      },
-      () => Effect.succeed("in")
-    )
-    assert.strictEqual(Effect.runSync(entering), "in")
-  })
-
   it("goes on at once where there is a place, and is counted", () => {
     const { admit, all, coming, log } = makeWorld({ maxRuns: 1 })
     const { admission, entering } = coming("a")
