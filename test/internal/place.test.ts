@@ -215,6 +215,35 @@ describe("an inherited filter (12)", () => {
     assert.deepStrictEqual(passed({ parent: known(1, { toolFilters }) }).policy.toolFilters, toolFilters)
     assert.deepStrictEqual(passed({}).policy.toolFilters, [])
   })
+
+  it("of a token holds beside those of today, and not twice where it is one of them", () => {
+    const parent = known(1, { toolFilters })
+    const resumed = (before: ReadonlyArray<SubagentRequest.ToolFilter>) => {
+      const token = {
+        version: 1,
+        provider: "p",
+        id: "kept" as Agent.AgentId,
+        header: { ...parent.header, id: "kept-session" as Agent.SessionId, parentSession: parent.header.id },
+        policy: { maxDepth: 9, toolFilters: before },
+        agentOptions: {},
+        payload: null
+      } as const
+      return Result.getOrThrow(
+        place({
+          provider: "p",
+          capabilities: all,
+          read: Result.getOrThrow(readRequest({ prompt: "go", parent: root }, all)),
+          parent,
+          maxDepth: 9,
+          limits: undefined,
+          random,
+          token
+        })
+      ).policy.toolFilters
+    }
+    assert.strictEqual(resumed([{ allow: ["a", "b"] }]), toolFilters)
+    assert.deepStrictEqual(resumed([{ allow: ["a", "b"] }, { deny: ["b"] }]), [...toolFilters, { deny: ["b"] }])
+  })
 })
 
 describe("the order of the checks (3)", () => {

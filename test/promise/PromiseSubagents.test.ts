@@ -161,6 +161,31 @@ describe("the Promise facade", () => {
       assert.deepStrictEqual(await live(), [])
     }))
 
+  it("cancels a run by its id, or by its agent's, and says whether there is one (9)", () =>
+    withFixture(async ({ cancel, root, start }) => {
+      for (const idOf of [({ runId }: { readonly runId: string }) => runId, ({ id }: { readonly id: string }) => id]) {
+        const run = await start("p", { prompt: "hang", parent: root() })
+        const id = idOf(run)
+        assert.isTrue(await cancel(id, "enough"))
+        assert.deepStrictEqual((await run.result).cause, { _tag: "Caller", reason: "enough" })
+        assert.isTrue(await cancel(id))
+        await run.dispose()
+        assert.isFalse(await cancel(id))
+      }
+      assert.isFalse(await cancel("nobody"))
+    }))
+
+  it("makes budgets, says what has been used of them, and refuses figures that are none (20)", () =>
+    withFixture(async ({ budget, root, run, spent }) => {
+      const acme = budget({ name: "acme", maxRuns: 1, maxTokens: 100 })
+      assert.deepStrictEqual(spent(acme), { tokens: 0, reserved: 0, runs: 0 })
+      await run("p", { prompt: "complete", parent: root() }, { budget: acme })
+      assert.deepStrictEqual(spent(acme), { tokens: 3, reserved: 0, runs: 1 })
+      const second = run("p", { prompt: "complete", parent: root() }, { budget: acme })
+      assert.deepInclude(await reasonOf(second), { _tag: "LimitReached", name: "maxRuns", limit: 1, used: 1 })
+      assert.throws(() => budget({ name: " ", maxTokens: -1 }), SubagentError.SubagentError)
+    }))
+
   it("rejects everything with what its layer failed with", async () => {
     const provider = SubagentProvider.fromPromise({ name: "p", run: () => "x" })
     const facade = PromiseSubagents.fromProviders([provider, provider])
