@@ -14,7 +14,7 @@ import type * as Life from "./utils/lifeModel.ts"
 import { current, isFirst, Model, stateOf } from "./utils/lifeModel.ts"
 import { inSeam, lines, makeSignal, root, type Seam, tagOf } from "./utils/seam.ts"
 import { makeSteerable } from "./utils/steerable.ts"
-import { makeRandom, quiesce, same } from "./utils/randomLives.ts"
+import { everySeed, makeRandom, quiesce, same } from "./utils/randomLives.ts"
 
 type Handle = SubagentRun.SubagentRun
 type Failure = SubagentError.SubagentError
@@ -359,13 +359,7 @@ describe("the life of a tree of children", () => {
     () =>
       Effect.gen(function* () {
         const hits = new Map<string, number>()
-        for (let seed = firstSeed; seed < firstSeed + sequences; seed++) {
-          const trace: Array<string> = []
-          const exit = yield* Effect.exit(Effect.suspend(() => live(seed, hits, trace)))
-          if (Exit.isFailure(exit)) {
-            assert.fail(`seed ${seed} (LIFE_SEED=${seed} LIFE_SEQUENCES=1)\n${trace.join("\n")}\n${String(exit.cause)}`)
-          }
-        }
+        yield* everySeed({ name: "LIFE", first: firstSeed, sequences }, (seed, trace) => live(seed, hits, trace))
         if (sequences < 1000) return
         const states = ["waiting", "at work", "settled", "releasing", "released"]
         const everywhere = ["message", "resume", "cancel", ...releases]

@@ -10,7 +10,7 @@ import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import { TestClock } from "effect/testing"
 import { type Agent, Budget, type Limits, SubagentError, type SubagentResult, type SubagentRun } from "effect-subagent"
-import { makeRandom, quiesce } from "./utils/randomLives.ts"
+import { everySeed, makeRandom, quiesce } from "./utils/randomLives.ts"
 import {
   agentOf,
   all,
@@ -641,15 +641,7 @@ describe("trees under limits (20)", () => {
     () =>
       Effect.gen(function* () {
         const hits = new Map<string, number>()
-        for (let seed = firstSeed; seed < firstSeed + sequences; seed++) {
-          const trace: Array<string> = []
-          const exit = yield* Effect.exit(Effect.suspend(() => live(seed, hits, trace)))
-          if (Exit.isFailure(exit)) {
-            assert.fail(
-              `seed ${seed} (LIMITS_SEED=${seed} LIMITS_SEQUENCES=1)\n${trace.join("\n")}\n${String(exit.cause)}`
-            )
-          }
-        }
+        yield* everySeed({ name: "LIMITS", first: firstSeed, sequences }, (seed, trace) => live(seed, hits, trace))
         if (sequences < 250) return
         const reached = [
           ...["start", "resume"].map((what) => `${what} accepted`),

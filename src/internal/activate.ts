@@ -291,6 +291,7 @@ const resume = (
         budget: fiber.getRef(Current) ?? child.budget
       })
       if (Result.isFailure(admitted)) return refuse(admitted.failure)
+      const admission = admitted.success
       // from here to the acceptance nobody comes between
       const go = () =>
         activate(child, {
@@ -303,9 +304,8 @@ const resume = (
           forgetSignal: constVoid,
           quiet: session.work && Fiber.await(session.work.fiber),
           turn: Effect.suspend(() => resumeTurn(blocks.success)),
-          admission: admitted.success
+          admission
         })
-      const admission = admitted.success
       if (admission === undefined) return go()
       return enter(
         {

@@ -2,7 +2,8 @@
  * The one picker of a run's output, and what else follows from its updates.
  *
  * Output is the content of the last message that says anything, else what was streamed outside any message, else
- * nothing. Only what may still become output is kept, so a long run costs no more than its last message.
+ * nothing. Only what may still become output is kept, so a long run costs no more than its last message, and
+ * the ids of those before it.
  *
  * @since 0.1.0
  */

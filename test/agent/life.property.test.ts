@@ -27,7 +27,7 @@ import { TestClock } from "effect/testing"
 import type * as Loop from "../utils/loopModel.ts"
 import { current, isFirst, Model, openCalls, stateOf } from "../utils/loopModel.ts"
 import { inSeam, lines, makeSignal, root, type Seam, tagOf } from "../utils/seam.ts"
-import { makeRandom, quiesce, same } from "../utils/randomLives.ts"
+import { everySeed, makeRandom, quiesce, same } from "../utils/randomLives.ts"
 
 const sequences = Number(process.env["LIFE_SEQUENCES"] ?? 300)
 const firstSeed = Number(process.env["LIFE_SEED"] ?? 1)
@@ -442,13 +442,7 @@ describe("the life of children on the default loop", () => {
     () =>
       Effect.gen(function* () {
         const hits = new Map<string, number>()
-        for (let seed = firstSeed; seed < firstSeed + sequences; seed++) {
-          const trace: Array<string> = []
-          const exit = yield* Effect.exit(Effect.suspend(() => live(seed, hits, trace)))
-          if (Exit.isFailure(exit)) {
-            assert.fail(`seed ${seed} (LIFE_SEED=${seed} LIFE_SEQUENCES=1)\n${trace.join("\n")}\n${String(exit.cause)}`)
-          }
-        }
+        yield* everySeed({ name: "LIFE", first: firstSeed, sequences }, (seed, trace) => live(seed, hits, trace))
         if (sequences < 300) return
         for (const pair of [...pairs, "wrap up"]) assert.isAtLeast(hits.get(pair) ?? 0, 20, pair)
       }),
